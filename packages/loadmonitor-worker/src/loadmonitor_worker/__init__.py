@@ -1,0 +1,1 @@
+"""loadmonitor_worker."""

@@ -1,0 +1,75 @@
+"""Validated settings of the reporter."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal
+
+from loadmonitor_worker.errors import ConfigError
+
+
+class WorkerType(StrEnum):
+    """What the engine serves."""
+
+    REGULAR = "regular"
+    PREFILL = "prefill"
+    DECODE = "decode"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReporterConfig:
+    """Settings of one load reporter.
+
+    Attributes:
+        port: TCP port to listen on, 1 to 65535; 0 takes any free port; None switches reporting off.
+        host: Address to listen on; the default reaches this machine only.
+        worker_addr: Where requests reach this engine, for people to read in reports; "" sends none.
+        worker_type: What the engine serves.
+        model: Name of the served model, or None.
+        zone: Placement label, or None.
+        stale_after_ms: A rank whose snapshot is older than this makes the report STALE; above 0.
+        min_report_interval_ms: Shortest report interval granted to a router; above 0.
+        max_lease_ttl_ms: Longest lease granted to a router; at least 2.
+        max_sessions: Most routers served at once; above 0.
+        pull_budget_ms: Time one fire may spend on reading the source, its one retry included; above 0.
+        overshoot: What happens to a rank with more tokens used, or requests running, than it has capacity for:
+            "strict" makes the report UNREACHABLE, "clamp" caps the value and counts it.
+
+    Raises:
+        ConfigError: A value is out of range.
+    """
+
+    port: int | None
+    host: str = "127.0.0.1"
+    worker_addr: str = ""
+    worker_type: WorkerType = WorkerType.REGULAR
+    model: str | None = None
+    zone: str | None = None
+    stale_after_ms: int = 3_000
+    min_report_interval_ms: int = 10
+    max_lease_ttl_ms: int = 300_000
+    max_sessions: int = 1_024
+    pull_budget_ms: int = 1_000
+    overshoot: Literal["strict", "clamp"] = "strict"
+
+    def __post_init__(self) -> None:
+        if self.port is not None and not (type(self.port) is int and 0 <= self.port <= 65_535):
+            raise ConfigError(f"port={self.port!r} is not a TCP port: allowed are 0 (any free port) to 65535, or None")
+        if not isinstance(self.host, str) or not self.host.strip():
+            raise ConfigError(f"host={self.host!r} is blank: give an address such as 127.0.0.1 or 0.0.0.0")
+        for name, least in (
+            ("stale_after_ms", 1),
+            ("min_report_interval_ms", 1),
+            ("max_lease_ttl_ms", 2),
+            ("max_sessions", 1),
+            ("pull_budget_ms", 1),
+        ):
+            value = getattr(self, name)
+            if type(value) is not int or value < least:
+                raise ConfigError(f"{name}={value!r} is not allowed: an integer of at least {least} is")
+        if self.overshoot not in ("strict", "clamp"):
+            raise ConfigError(f"overshoot={self.overshoot!r} is not allowed: 'strict' or 'clamp' is")
+        try:
+            object.__setattr__(self, "worker_type", WorkerType(self.worker_type))
+        except ValueError:
+            allowed = ", ".join(WorkerType)
+            raise ConfigError(f"worker_type={self.worker_type!r} is not allowed: one of {allowed} is") from None

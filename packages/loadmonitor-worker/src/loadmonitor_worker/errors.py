@@ -1,0 +1,72 @@
+"""The errors of loadmonitor_worker.
+
+LoadReporterError
+├── ConfigError               a setting is out of range; nothing was started
+├── MissingExtraError         an optional dependency of the requested feature is not installed
+├── BindError                 the reporter's address can't be listened on
+└── SourceError               this attempt to read the engine's load failed; the report says UNREACHABLE
+    ├── SourceUnavailableError    the source isn't there, or its content can't be used yet
+    └── InvalidSnapshotError      the source answered with a rank set that must not be reported
+
+Source errors never reach the engine's request path: the reporter turns them into the report's `last_error`.
+"""
+
+
+class LoadReporterError(Exception):
+    """Base of every error that loadmonitor_worker raises."""
+
+
+class ConfigError(LoadReporterError, ValueError):
+    """A setting is out of range; the message names the setting, the value received and what is allowed."""
+
+
+class MissingExtraError(LoadReporterError, ImportError):
+    """A feature was asked for whose optional dependency is absent; the message names the extra to install."""
+
+    def __init__(self, feature: str, extra: str) -> None:
+        """Name the feature that was asked for and the extra that brings it."""
+        super().__init__(f"{feature} needs an optional dependency: pip install 'loadmonitor-worker[{extra}]'")
+        self.feature = feature
+        self.extra = extra
+
+
+class BindError(LoadReporterError, OSError):
+    """The reporter can't listen on the address it was given; nothing is left half-started."""
+
+    def __init__(self, address: str, reason: str) -> None:
+        """Name the address and why it can't be used."""
+        super().__init__(f"cannot listen on {address}: {reason}")
+        self.address = address
+        self.reason = reason
+
+
+class SourceError(LoadReporterError):
+    """The engine's load could not be read on this attempt; the text becomes the report's `last_error`."""
+
+
+class SourceUnavailableError(SourceError):
+    """The source isn't there or can't be used yet: no file, no permission, another version, a torn slot.
+
+    Attributes:
+        reason: A stable word for the kind of failure, such as `no_file`; the message is for people.
+    """
+
+    def __init__(self, reason: str, message: str) -> None:
+        """Give the stable word and the sentence."""
+        super().__init__(message)
+        self.reason = reason
+
+
+class InvalidSnapshotError(SourceError):
+    """The source answered with a rank set that must not be reported; names the rank and the field.
+
+    Attributes:
+        dp_rank: The rank at fault, or None when the set as a whole is.
+        field: The field at fault, or None when a whole rank is.
+    """
+
+    def __init__(self, message: str, *, dp_rank: int | None = None, field: str | None = None) -> None:
+        """Give the sentence and what it is about."""
+        super().__init__(message)
+        self.dp_rank = dp_rank
+        self.field = field

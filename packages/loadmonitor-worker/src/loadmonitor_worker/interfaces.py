@@ -1,0 +1,43 @@
+"""The Protocols that loadmonitor_worker consumes."""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from loadmonitor_worker.snapshot import RankSnapshot
+
+
+class LoadSnapshotSource(Protocol):
+    """Reads the engine's current load; the reporter calls it once a fire and never concurrently with itself."""
+
+    async def get_loads(self) -> Sequence[RankSnapshot]:
+        """Return the load of every rank, in any order, each stamped with the time the engine took it.
+
+        The reporter gives a pull one second. Anything raised makes the report UNREACHABLE, with the error's text; an
+        unknown rank or value is left out or raised, never invented.
+
+        Raises:
+            SourceUnavailableError: The engine's load can't be read now.
+        """
+
+    def expected_dp_ranks(self) -> frozenset[int]:
+        """Return the ranks that a complete answer holds; called before and after each pull, so it must be cheap."""
+
+
+class TimerHandle(Protocol):
+    """A callback that was scheduled and can be cancelled."""
+
+    def cancel(self) -> None:
+        """Forget the callback; harmless when it already ran."""
+
+
+class Clock(Protocol):
+    """Time as the reporter sees it."""
+
+    def monotonic_ns(self) -> int:
+        """Return nanoseconds on a clock that never steps; deadlines and leases live on it."""
+
+    def unix_ms(self) -> int:
+        """Return milliseconds since the Unix epoch; only ages and report times use it."""
+
+    def call_at(self, when_ns: int, callback: Callable[[], None]) -> TimerHandle:
+        """Run `callback` on the event loop once `monotonic_ns` has reached `when_ns`."""

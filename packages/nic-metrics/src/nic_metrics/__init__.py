@@ -1,0 +1,1 @@
+"""nic_metrics."""
