@@ -11,8 +11,9 @@ import difflib
 import subprocess
 import sys
 import tempfile
-import textwrap
 from pathlib import Path
+
+from google.protobuf import descriptor_pb2
 
 COMPILERS = ("grpcio-tools==1.85.1", "mypy-protobuf==5.1.0")
 PACKAGE = Path(__file__).resolve().parents[1] / "packages" / "loadmonitor-proto"
@@ -48,26 +49,20 @@ def compile_proto() -> tuple[bytes, str]:
     """Return the serialized FileDescriptorProto and the typed stub.
 
     Raises:
-        subprocess.CalledProcessError: protoc refused the file; its message is on stderr.
+        SystemExit: protoc refused the file, or could not be fetched; carries its message.
     """
     with tempfile.TemporaryDirectory() as out:
-        protoc = ["uv", "run", "--quiet", "--isolated", "--no-project", "--python", "3.11"]
+        command = ["uv", "run", "--quiet", "--isolated", "--no-project", "--python", sys.executable]
         for requirement in COMPILERS:
-            protoc += ["--with", requirement]
-        script = textwrap.dedent(f"""
-            import sys
-            from grpc_tools import protoc
-            from google.protobuf import descriptor_pb2
-            failed = protoc.main(["protoc", "-I{PROTO_ROOT}", "--descriptor_set_out={out}/set.bin",
-                                  "--mypy_out={out}", "{PROTO}"])
-            if failed:
-                sys.exit(failed)
-            files = descriptor_pb2.FileDescriptorSet.FromString(open("{out}/set.bin", "rb").read())
-            open("{out}/file.bin", "wb").write(files.file[0].SerializeToString(deterministic=True))
-        """)
-        subprocess.run([*protoc, "python", "-c", script], check=True)
+            command += ["--with", requirement]
+        command += ["python", "-m", "grpc_tools.protoc", f"--proto_path={PROTO_ROOT}", PROTO]
+        command += [f"--descriptor_set_out={out}/set.bin", f"--mypy_out={out}"]
+        protoc = subprocess.run(command, capture_output=True, text=True, check=False)
+        if protoc.returncode:
+            raise SystemExit(protoc.stderr)
+        files = descriptor_pb2.FileDescriptorSet.FromString(Path(out, "set.bin").read_bytes())
         stub = Path(out, PROTO).with_name("load_monitor_pb2.pyi").read_text()
-        return Path(out, "file.bin").read_bytes(), stub
+        return files.file[0].SerializeToString(deterministic=True), stub
 
 
 def render(serialized: bytes, stub: str) -> dict[Path, str]:
@@ -89,7 +84,9 @@ def main() -> int:
             path.write_text(text)
             continue
         committed = path.read_text() if path.exists() else ""
-        diff = list(difflib.unified_diff(committed.splitlines(), text.splitlines(), "committed", "generated", lineterm=""))
+        diff = list(
+            difflib.unified_diff(committed.splitlines(), text.splitlines(), "committed", "generated", lineterm="")
+        )
         if diff:
             drift = True
             print(f"{path.name} differs from its .proto; run scripts/gen_proto.py", *diff[:20], sep="\n")

@@ -11,6 +11,14 @@ import grpc.aio
 
 from loadmonitor_proto.v1.load_monitor_pb2 import DESCRIPTOR, RouterFrame, WorkerFrame
 
+__all__ = [
+    "MONITOR_METHOD",
+    "SERVICE_NAME",
+    "LoadMonitorServicer",
+    "LoadMonitorStub",
+    "add_load_monitor_servicer",
+]
+
 SERVICE_NAME: str = DESCRIPTOR.services_by_name["LoadMonitorService"].full_name
 MONITOR_METHOD: str = f"/{SERVICE_NAME}/Monitor"
 
