@@ -11,7 +11,6 @@ from loadmonitor_worker import ReporterConfig, start_load_reporter
 from loadmonitor_worker.testing import FakeSource, ManualClock
 
 
-
 @pytest.fixture
 async def start() -> AsyncIterator[StartBench]:
     """Start a reporter with settings; it is closed after the test, and must then have left no task behind."""

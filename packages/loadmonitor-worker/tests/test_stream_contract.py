@@ -1,10 +1,12 @@
 """The clauses of the stream, over real gRPC, on a manual clock."""
 
+import grpc.aio
 import pytest
-from worker_bench import Bench, StartBench, register
-from loadmonitor_proto import KeepAlive, RouterFrame, StopRequest, UpdateConfigRequest, WorkerType
-from loadmonitor_proto import ReportStatus as Status
+from worker_bench import Bench, Router, StartBench, register
 
+from loadmonitor_proto import KeepAlive, RouterFrame, StopRequest, UpdateConfigRequest, WorkerFrame, WorkerType
+from loadmonitor_proto import ReportStatus as Status
+from loadmonitor_proto.service import MONITOR_METHOD
 from loadmonitor_worker.testing import rank
 
 
@@ -376,13 +378,12 @@ async def test_a_frame_without_payload_is_refused(bench: Bench) -> None:
 
 @pytest.mark.clause("END-4")
 async def test_bytes_that_are_no_frame_are_refused(bench: Bench) -> None:
-    import grpc.aio
-    from loadmonitor_proto import WorkerFrame
-    from loadmonitor_proto.service import MONITOR_METHOD
-
     async with grpc.aio.insecure_channel(bench.reporter.address) as channel:
-        call = channel.stream_stream(MONITOR_METHOD, response_deserializer=WorkerFrame.FromString)()
-        await call.write(b"\x0a\xff\xff\xff")
-        frame = await call.read()
-        assert frame.error.code == "INVALID_ARGUMENT"
-        assert await call.code() is grpc.StatusCode.OK
+        garbage: grpc.aio.StreamStreamMultiCallable[bytes, WorkerFrame] = channel.stream_stream(
+            MONITOR_METHOD, response_deserializer=WorkerFrame.FromString
+        )
+        router = Router(garbage())  # type: ignore[arg-type]
+        await router.call.write(b"\x0a\xff\xff\xff")  # type: ignore[arg-type]
+        error = await router.ended()
+        assert error is not None
+        assert error.code == "INVALID_ARGUMENT"

@@ -6,10 +6,17 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 
 import grpc.aio
-from loadmonitor_proto import KeepAlive, LoadReport, RegisterRequest, RegisterResponse, RouterFrame, StreamError
-from loadmonitor_proto import WorkerFrame
-from loadmonitor_proto.service import LoadMonitorStub
 
+from loadmonitor_proto import (
+    KeepAlive,
+    LoadReport,
+    RegisterRequest,
+    RegisterResponse,
+    RouterFrame,
+    StreamError,
+    WorkerFrame,
+)
+from loadmonitor_proto.service import LoadMonitorStub
 from loadmonitor_worker import LoadReporter
 from loadmonitor_worker.testing import FakeSource, ManualClock
 
@@ -107,7 +114,7 @@ class Bench:
     async def seen(self, condition: Callable[[], bool]) -> None:
         """Wait until frames that are on their way have had their effect."""
         async with asyncio.timeout(WAIT_SECONDS):
-            while not condition():
+            while not condition():  # noqa: ASYNC110 - the reporter tells nobody that it read a frame
                 await asyncio.sleep(0)
 
 
