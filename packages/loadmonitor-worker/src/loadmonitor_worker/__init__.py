@@ -1,1 +1,39 @@
-"""loadmonitor_worker."""
+"""Worker side of load reporting: reads the engine's load per data-parallel rank and reports it to every registered router.
+
+`start_load_reporter` hosts the Monitor service on a port of its own; a source tells it what the engine's load is.
+Importing this package imports neither grpc nor protobuf.
+"""
+
+from loadmonitor_worker.cli_args import add_cli_args
+from loadmonitor_worker.config import ReporterConfig, WorkerType
+from loadmonitor_worker.errors import (
+    BindError,
+    ConfigError,
+    InvalidSnapshotError,
+    LoadReporterError,
+    MissingExtraError,
+    SourceError,
+    SourceUnavailableError,
+)
+from loadmonitor_worker.interfaces import Clock, LoadSnapshotSource, TimerHandle
+from loadmonitor_worker.reporter import LoadReporter, start_load_reporter
+from loadmonitor_worker.snapshot import RankSnapshot
+
+__all__ = [
+    "BindError",
+    "Clock",
+    "ConfigError",
+    "InvalidSnapshotError",
+    "LoadReporter",
+    "LoadReporterError",
+    "LoadSnapshotSource",
+    "MissingExtraError",
+    "RankSnapshot",
+    "ReporterConfig",
+    "SourceError",
+    "SourceUnavailableError",
+    "TimerHandle",
+    "WorkerType",
+    "add_cli_args",
+    "start_load_reporter",
+]

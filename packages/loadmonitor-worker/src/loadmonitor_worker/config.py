@@ -54,7 +54,7 @@ class ReporterConfig:
     def __post_init__(self) -> None:
         if self.port is not None and not (type(self.port) is int and 0 <= self.port <= 65_535):
             raise ConfigError(f"port={self.port!r} is not a TCP port: allowed are 0 (any free port) to 65535, or None")
-        if not isinstance(self.host, str) or not self.host.strip():
+        if not self.host.strip():
             raise ConfigError(f"host={self.host!r} is blank: give an address such as 127.0.0.1 or 0.0.0.0")
         for name, least in (
             ("stale_after_ms", 1),

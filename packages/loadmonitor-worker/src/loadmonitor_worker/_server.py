@@ -1,0 +1,102 @@
+"""Owns what a running reporter consists of: the gRPC server, the fire loop's task, and their end."""
+
+import asyncio
+import logging
+from uuid import uuid4
+
+import grpc.aio
+
+from loadmonitor_proto.service import add_load_monitor_servicer
+from loadmonitor_worker._alarm import Alarm
+from loadmonitor_worker._fire import FireLoop, ReporterCounters
+from loadmonitor_worker._listen import check_bindable, format_address
+from loadmonitor_worker._protocol import Monitor
+from loadmonitor_worker._pull import Puller
+from loadmonitor_worker._report import ReportBuilder
+from loadmonitor_worker._service import MonitorServicer
+from loadmonitor_worker._table import SessionTable
+from loadmonitor_worker.config import ReporterConfig
+from loadmonitor_worker.errors import BindError
+from loadmonitor_worker.interfaces import Clock, LoadSnapshotSource
+
+_log = logging.getLogger("loadmonitor_worker")
+
+GOODBYE_SECONDS = 1.0
+"""How long open streams may take to send their last frame; a router that doesn't read is cut off then."""
+
+_OPTIONS = (
+    # gRPC's default lets a second worker bind the same port, and the kernel then deals routers out to both.
+    ("grpc.so_reuseport", 0),
+)
+
+
+class ReporterServer:
+    """The parts of one reporter, assembled.
+
+    Attributes:
+        address: Where it listens, once started.
+        source_instance_id: New for every start.
+        expected_dp_ranks: The ranks that count instead of the source's, or None.
+    """
+
+    def __init__(self, config: ReporterConfig, source: LoadSnapshotSource, clock: Clock) -> None:
+        self._config = config
+        self._source = source
+        self.address = ""
+        self.source_instance_id = uuid4().hex
+        self.expected_dp_ranks: frozenset[int] | None = None
+        table = SessionTable(config.max_sessions)
+        alarm = Alarm(clock)
+        self._monitor = Monitor(config, self.source_instance_id, table, alarm.ring)
+        self._servicer = MonitorServicer(self._monitor, clock)
+        self._fire_loop = FireLoop(
+            table,
+            self._monitor,
+            Puller(source, self._ranks, clock, budget_ms=config.pull_budget_ms, clamp=config.overshoot == "clamp"),
+            ReportBuilder(config, self.source_instance_id),
+            alarm,
+            clock,
+            stale_after_ms=config.stale_after_ms,
+        )
+
+    @property
+    def counters(self) -> ReporterCounters:
+        """What the fire loop has done."""
+        return self._fire_loop.counters
+
+    async def start(self) -> None:
+        """Listen, and run the fire loop.
+
+        Raises:
+            BindError: The address can't be listened on; nothing was started.
+        """
+        host, port = self._config.host, self._config.port or 0
+        await check_bindable(host, port)
+        self._grpc = grpc.aio.server(options=_OPTIONS)
+        add_load_monitor_servicer(self._servicer, self._grpc)
+        address = format_address(host, port)
+        try:
+            bound = self._grpc.add_insecure_port(address)
+        except RuntimeError as exc:
+            await self._grpc.stop(None)
+            raise BindError(address, f"gRPC refused the address ({exc})") from exc
+        self.address = format_address(host, bound)
+        await self._grpc.start()
+        self._firing = asyncio.get_running_loop().create_task(self._fire_loop.run(), name="loadmonitor-fire")
+        self._firing.add_done_callback(_log_failure)
+
+    async def stop(self) -> None:
+        """Say goodbye on every stream, end the fire loop and release the port."""
+        self._monitor.shut_down()
+        self._firing.cancel()
+        await self._grpc.stop(GOODBYE_SECONDS)
+        if self._servicer.reading:
+            await asyncio.wait(self._servicer.reading, timeout=GOODBYE_SECONDS)
+
+    def _ranks(self) -> frozenset[int]:
+        return self._source.expected_dp_ranks() if self.expected_dp_ranks is None else self.expected_dp_ranks
+
+
+def _log_failure(firing: asyncio.Task[None]) -> None:
+    if not firing.cancelled() and firing.exception() is not None:
+        _log.critical("load reporting ended by a defect of its own", exc_info=firing.exception())

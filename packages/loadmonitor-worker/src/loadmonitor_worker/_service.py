@@ -1,0 +1,69 @@
+"""The gRPC side of a reporter: one handler a stream, which is also the stream's only writer."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import grpc.aio
+from google.protobuf.message import DecodeError
+
+from loadmonitor_proto import RouterFrame, StreamErrorCode, WorkerFrame
+from loadmonitor_worker._protocol import Monitor
+from loadmonitor_worker._session import Session
+from loadmonitor_worker.interfaces import Clock
+
+
+class MonitorServicer:
+    """Serves `Monitor`: a task reads the Router's frames into the protocol, the handler writes what it queues.
+
+    A stream ends by its handler's return, which only happens between two writes: a handler that is cancelled, or that returns
+    beside a write in progress, leaves grpc.aio with an RPC that never closes. On a peer that doesn't read, the handler
+    stays in its write until the peer reads on or its connection dies; the session itself ends at once.
+
+    The reading task is never cancelled, because grpc.aio leaks a cancelled read; it ends with the RPC.
+
+    Attributes:
+        reading: The reading tasks of open streams.
+    """
+
+    def __init__(self, monitor: Monitor, clock: Clock) -> None:
+        self._monitor = monitor
+        self._clock = clock
+        self.reading: set[asyncio.Task[None]] = set()
+
+    async def Monitor(  # noqa: N802 - the method's name on the wire
+        self,
+        request_iterator: AsyncIterator[RouterFrame],
+        context: "grpc.aio.ServicerContext[RouterFrame, WorkerFrame | bytes]",
+    ) -> None:
+        """Serve one Router until its session ends."""
+        ready = asyncio.Event()
+        session = Session(on_ready=ready.set)
+        self._monitor.stream_opened(session)
+        reading = asyncio.get_running_loop().create_task(self._read(request_iterator, session), name="loadmonitor-read")
+        self.reading.add(reading)
+        reading.add_done_callback(self.reading.discard)
+        try:
+            while True:
+                frame = session.take()
+                if frame is not None:
+                    await context.write(frame)
+                elif session.ended:
+                    return
+                else:
+                    ready.clear()
+                    await ready.wait()
+        except grpc.aio.BaseError:
+            return  # the Router is gone, and with it the stream
+        finally:
+            self._monitor.stream_closed(session)
+
+    async def _read(self, request_iterator: AsyncIterator[RouterFrame], session: Session) -> None:
+        try:
+            async for frame in request_iterator:
+                self._monitor.frame(session, frame, self._clock.monotonic_ns())
+        except DecodeError as exc:
+            self._monitor.fail(session, StreamErrorCode.INVALID_ARGUMENT, f"the frame is not a RouterFrame: {exc}")
+        except grpc.aio.BaseError:
+            pass  # the RPC ended while this read was pending
+        # A Router that half-closes can't renew its lease any more.
+        self._monitor.stop(session)

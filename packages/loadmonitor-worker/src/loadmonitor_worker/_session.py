@@ -1,0 +1,160 @@
+"""The state of one Monitor stream: registration, deadlines, lease, credit and what waits to be sent. No I/O, no clock.
+
+Times are nanoseconds on the reporter's monotonic clock.
+"""
+
+from collections import deque
+from collections.abc import Callable
+
+LEASE_GRACE_NS = 50_000_000
+"""A lease is only judged by a look this punctual: later than that, the loop was stalled and frames may lie unread."""
+
+_MOST_LATE_LOOKS = 3
+
+
+class Session:
+    """One Router's stream, from its opening to its end.
+
+    Attributes:
+        router_id: Whom the stream belongs to; None until `register` was accepted.
+        interval_ns: Granted report interval.
+        lease_ns: Granted lease.
+        deadline_ns: When the next report is due.
+        lease_until_ns: When the lease runs out.
+        max_unacked: Most reports in flight, or None for a Router that doesn't acknowledge.
+        ended: Whether the stream takes no more reports; what was queued is still sent.
+        on_ready: Called whenever `take` has something new to give.
+    """
+
+    __slots__ = (
+        "_anchor_ns",
+        "_control",
+        "_late_looks",
+        "_lease_look_ns",
+        "_newest_sent",
+        "_report",
+        "_unacked",
+        "deadline_ns",
+        "ended",
+        "interval_ns",
+        "lease_ns",
+        "lease_until_ns",
+        "max_unacked",
+        "on_ready",
+        "router_id",
+    )
+
+    def __init__(self, on_ready: Callable[[], None]) -> None:
+        self.on_ready = on_ready
+        self.router_id: str | None = None
+        self.ended = False
+        self._control: deque[bytes] = deque()
+        self._report: tuple[int, bytes] | None = None
+        self._unacked: deque[int] = deque()
+        self._newest_sent = 0
+
+    def open(self, router_id: str, *, interval_ns: int, lease_ns: int, max_unacked: int | None, now_ns: int) -> None:
+        """Register; the first report is due at once."""
+        self.router_id = router_id
+        self.max_unacked = max_unacked
+        self._anchor_ns = self.deadline_ns = now_ns
+        self.interval_ns = interval_ns
+        self.lease_ns = lease_ns
+        self.renew(now_ns)
+
+    def change(self, *, interval_ns: int, lease_ns: int, now_ns: int) -> None:
+        """Apply new terms; the anchor stays, and no report is due earlier than the next multiple of the new interval."""
+        self.lease_ns = lease_ns
+        if interval_ns != self.interval_ns:
+            self.interval_ns = interval_ns
+            self.skip(now_ns)
+        self.renew(now_ns)
+
+    # Lease
+
+    def renew(self, now_ns: int) -> None:
+        """Start the lease anew."""
+        self.lease_until_ns = self._lease_look_ns = now_ns + self.lease_ns
+        self._late_looks = 0
+
+    def judge_lease(self, now_ns: int) -> bool:
+        """Tell whether the lease has run out, as seen by a loop that was awake to read the Router's frames.
+
+        A look that comes late proves nothing: it is repeated after a grace in which waiting frames are read.
+        """
+        if now_ns < self._lease_look_ns:
+            return False
+        if now_ns - self._lease_look_ns > LEASE_GRACE_NS and self._late_looks < _MOST_LATE_LOOKS:
+            self._late_looks += 1
+            self._lease_look_ns = now_ns + LEASE_GRACE_NS
+            return False
+        return True
+
+    # Schedule
+
+    def wake_at(self, now_ns: int) -> int:
+        """Return when this session next needs the loop."""
+        if now_ns >= self.lease_until_ns:
+            return self._lease_look_ns
+        return min(self.deadline_ns, self._lease_look_ns)
+
+    def is_due(self, now_ns: int) -> bool:
+        """Tell whether a report is due; a lapsed lease gates delivery."""
+        return self.deadline_ns <= now_ns < self.lease_until_ns
+
+    def skip(self, now_ns: int) -> None:
+        """Move to the first deadline after now, in phase with the registration; missed ones are not made up for."""
+        self.deadline_ns = now_ns + self.interval_ns - (now_ns - self._anchor_ns) % self.interval_ns
+
+    # Reports
+
+    @property
+    def has_credit(self) -> bool:
+        """Whether one more report may be in flight."""
+        return self.max_unacked is None or len(self._unacked) < self.max_unacked
+
+    def offer(self, sequence_id: int, frame: bytes) -> bool:
+        """Queue a report in the slot of one; return whether it displaced an older one that was never sent."""
+        displaced = self._report is not None
+        if self.max_unacked is not None:
+            if self._report is not None:
+                self._unacked.pop()
+            self._unacked.append(sequence_id)
+        self._report = (sequence_id, frame)
+        self.on_ready()
+        return displaced
+
+    def acknowledge(self, sequence_id: int) -> bool:
+        """Free the credit of every report up to `sequence_id`; return False for one that was never sent."""
+        if sequence_id > self._newest_sent:
+            return False
+        while self._unacked and self._unacked[0] <= sequence_id:
+            self._unacked.popleft()
+        return True
+
+    # Outbox
+
+    def send(self, frame: bytes) -> None:
+        """Queue a frame that is not a report, ahead of any report that waits."""
+        self._control.append(frame)
+        self.on_ready()
+
+    def end(self, last_frame: bytes | None) -> None:
+        """End the stream after `last_frame` (an error), or in silence; a report that waits is dropped."""
+        if self.ended:
+            return
+        self.ended = True
+        self._report = None
+        if last_frame is not None:
+            self._control.append(last_frame)
+        self.on_ready()
+
+    def take(self) -> bytes | None:
+        """Return the next frame to write, or None when nothing waits."""
+        if self._control:
+            return self._control.popleft()
+        if self._report is None:
+            return None
+        self._newest_sent, frame = self._report
+        self._report = None
+        return frame

@@ -1,0 +1,35 @@
+"""The commands of `loadmonitor-worker`; each is imported when it is called."""
+
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version
+
+from cyclopts import App, CycloptsError
+
+from loadmonitor_worker.errors import LoadReporterError
+
+app = App(
+    name="loadmonitor-worker",
+    help="Report an engine's scheduler load to the routers that use it.",
+    version=version("loadmonitor-worker"),
+    help_format="plaintext",
+    # One plain line, also where stderr is no terminal.
+    error_formatter=lambda error: f"loadmonitor-worker: {error}",
+    result_action="return_value",
+    exit_on_error=False,
+    suppress_keyboard_interrupt=False,
+)
+for _name in ("serve", "check", "simulate"):
+    app.command(f"loadmonitor_worker.cli.{_name}:{_name}", name=_name)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command and return its exit code."""
+    try:
+        code = app(arguments)
+    except CycloptsError:
+        return 2
+    except LoadReporterError as error:
+        sys.stderr.write(f"loadmonitor-worker: {error}\n")
+        return 1
+    return code if isinstance(code, int) else 0

@@ -1,0 +1,66 @@
+"""`loadmonitor-worker serve`: the Monitor service beside an engine that knows nothing of it."""
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Literal
+
+from loadmonitor_worker.cli._options import SourceName, make_source, stop_signals
+from loadmonitor_worker.config import ReporterConfig, WorkerType
+from loadmonitor_worker.interfaces import LoadSnapshotSource
+from loadmonitor_worker.reporter import start_load_reporter
+
+
+def serve(
+    *,
+    source: SourceName,
+    host: str = "127.0.0.1",
+    port: int = 50061,
+    shm_path: Path | None = None,
+    dp_size: int | None = None,
+    worker_addr: str = "",
+    worker_type: WorkerType = WorkerType.REGULAR,
+    model: str | None = None,
+    stale_after_ms: int = 3_000,
+    min_interval_ms: int = 10,
+    overshoot: Literal["strict", "clamp"] = "strict",
+) -> int:
+    """Report the load of an engine on this machine until stopped.
+
+    The engine need not run yet: while its load can't be read, routers are told UNREACHABLE and why. SIGTERM tells routers
+    SHUTTING_DOWN and exits 0. Exits 1, with one line on stderr, on a setting that can't be served or a taken port.
+
+    Args:
+        source: Where the load is read: the shared memory of an unmodified SGLang, or made-up numbers.
+        host: Address to listen on; 0.0.0.0 for routers on other machines.
+        port: Port to listen on; 0 takes any free one, told by the first line of output.
+        shm_path: SGLang's snapshot file; by default the live one in /dev/shm is found.
+        dp_size: Data-parallel ranks to expect; by default as many as the source says.
+        worker_addr: Where requests reach the engine, for people to read in reports.
+        worker_type: What the engine serves.
+        model: Name of the served model.
+        stale_after_ms: Ranks older than this make a report STALE.
+        min_interval_ms: Shortest report interval granted to a router.
+        overshoot: "clamp" caps a load above its capacity, "strict" reports UNREACHABLE.
+    """
+    config = ReporterConfig(
+        port=port,
+        host=host,
+        worker_addr=worker_addr,
+        worker_type=worker_type,
+        model=model,
+        stale_after_ms=stale_after_ms,
+        min_report_interval_ms=min_interval_ms,
+        overshoot=overshoot,
+    )
+    return asyncio.run(_serve(config, make_source(source, shm_path=shm_path, dp_size=dp_size)))
+
+
+async def _serve(config: ReporterConfig, source: LoadSnapshotSource) -> int:
+    async with stop_signals() as stopped:
+        reporter = await start_load_reporter(config, source)
+        assert reporter is not None
+        async with reporter:
+            sys.stdout.write(f"listening on {reporter.address}\n")
+            sys.stdout.flush()
+            return await stopped

@@ -1,0 +1,44 @@
+"""`loadmonitor-worker simulate`: an engine that isn't one, for demonstrations and tests without a GPU."""
+
+import asyncio
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+
+from loadmonitor_worker.cli._options import stop_signals
+from loadmonitor_worker.errors import ConfigError
+from loadmonitor_worker.sources import SglangShmWriter, SyntheticSource
+
+
+def simulate(*, shm_path: Path, dp_size: int = 1, seed: int = 0, period_ms: int = 20_000, interval_ms: int = 50) -> int:
+    """Publish a made-up load in SGLang's shared-memory format until stopped.
+
+    Args:
+        shm_path: The file to write, as SGLang does under /dev/shm; it is left behind, as SGLang leaves it.
+        dp_size: Data-parallel ranks.
+        seed: Chooses the loads; the same seed gives the same loads.
+        period_ms: Time from one peak of load to the next.
+        interval_ms: Time between two snapshots of a rank.
+    """
+    if interval_ms < 1:
+        raise ConfigError(f"--interval-ms {interval_ms} is not allowed: at least 1 is")
+    return asyncio.run(
+        _publish(SyntheticSource(dp_size, seed=seed, period_ms=period_ms), shm_path, interval_ms / 1_000)
+    )
+
+
+async def _publish(source: SyntheticSource, path: Path, interval_seconds: float) -> int:
+    ranks = sorted(source.expected_dp_ranks())
+    async with stop_signals() as stopped:
+        with ExitStack() as stack:
+            try:
+                writers = [stack.enter_context(SglangShmWriter(path, len(ranks), rank)) for rank in ranks]
+            except OSError as error:
+                raise ConfigError(f"--shm-path {path} can't be written: {error.strerror}") from error
+            sys.stdout.write(f"publishing {len(ranks)} ranks in {path}\n")
+            sys.stdout.flush()
+            while not stopped.done():
+                for writer, load in zip(writers, await source.get_loads(), strict=True):
+                    writer.write(load)
+                await asyncio.wait([stopped], timeout=interval_seconds)
+        return stopped.result()

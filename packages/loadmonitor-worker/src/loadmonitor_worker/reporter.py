@@ -1,0 +1,101 @@
+"""The handle of a running reporter, and the function that starts one; gRPC is imported only when one is started."""
+
+import asyncio
+import importlib.util
+from collections.abc import Collection
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from loadmonitor_worker.config import ReporterConfig
+from loadmonitor_worker.errors import ConfigError, MissingExtraError
+from loadmonitor_worker.interfaces import Clock, LoadSnapshotSource
+
+if TYPE_CHECKING:
+    from loadmonitor_worker._fire import ReporterCounters
+    from loadmonitor_worker._server import ReporterServer
+
+
+class LoadReporter:
+    """A running load reporter; end it with `close`, or use it as an async context manager.
+
+    Attributes:
+        address: Where it listens, `host:port`.
+        source_instance_id: The id under which its reports are numbered.
+    """
+
+    def __init__(self, server: "ReporterServer") -> None:
+        self._server = server
+        self._closing: asyncio.Task[None] | None = None
+        self.address = server.address
+        self.source_instance_id = server.source_instance_id
+
+    @property
+    def counters(self) -> "ReporterCounters":
+        """What the reporter has done since it started."""
+        return self._server.counters
+
+    def update_expected_dp_ranks(self, dp_ranks: Collection[int]) -> None:
+        """Replace the ranks that make a read complete, when the engine changes its data-parallel size.
+
+        From now on these count instead of the source's `expected_dp_ranks`. The next reports need the new set; nothing is
+        read because of the change. A read in progress is repeated once, within its budget.
+
+        Raises:
+            ConfigError: No ranks, or one that isn't an integer of at least 0.
+        """
+        ranks = frozenset(dp_ranks)
+        if not ranks or not all(type(rank) is int and rank >= 0 for rank in ranks):
+            raise ConfigError(f"dp_ranks={dp_ranks!r} is not allowed: at least one rank, integers of at least 0, is")
+        self._server.expected_dp_ranks = ranks
+
+    async def close(self) -> None:
+        """Tell every router SHUTTING_DOWN, stop reading the source and release the port, within about 2 seconds.
+
+        Harmless when repeated. A caller that is cancelled leaves the shutdown running to its end.
+        """
+        if self._closing is None:
+            self._closing = asyncio.get_running_loop().create_task(self._server.stop(), name="loadmonitor-close")
+        await asyncio.shield(self._closing)
+
+    async def __aenter__(self) -> Self:
+        """Return the reporter."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the reporter."""
+        await self.close()
+
+
+async def start_load_reporter(
+    config: ReporterConfig, source: LoadSnapshotSource | None, *, clock: Clock | None = None
+) -> LoadReporter | None:
+    """Start reporting the load that `source` reads, on the running event loop.
+
+    Args:
+        config: Settings; `port=None` switches reporting off.
+        source: Reads the engine's load; required when reporting is on.
+        clock: Time; the default is the system's.
+
+    Returns:
+        The running reporter, or None when reporting is off: gRPC and protobuf are then not even imported.
+
+    Raises:
+        ConfigError: Reporting is on without a source, or a text of the configuration can't be sent.
+        MissingExtraError: Reporting is on without the extra `[load-reporter]`.
+        BindError: The address can't be listened on.
+    """
+    if config.port is None:
+        return None
+    if source is None:
+        raise ConfigError(f"load reporting is on (port={config.port}) without a source: pass one, or port=None")
+    if any(importlib.util.find_spec(module) is None for module in ("grpc", "loadmonitor_proto")):
+        raise MissingExtraError("load reporting", "load-reporter")
+
+    from loadmonitor_worker._clock import SystemClock  # noqa: PLC0415 - an engine that doesn't report doesn't pay
+    from loadmonitor_worker._server import ReporterServer  # noqa: PLC0415
+
+    server = ReporterServer(config, source, clock or SystemClock())
+    await server.start()
+    return LoadReporter(server)

@@ -1,0 +1,148 @@
+"""One bounded pull a fire, whatever the source does."""
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+
+import pytest
+
+from loadmonitor_worker import RankSnapshot
+from loadmonitor_worker._pull import Puller
+from loadmonitor_worker._verdict import Attempt
+from loadmonitor_worker.testing import FakeSource, ManualClock, rank, settle
+
+
+def puller(source: FakeSource, clock: ManualClock, expected: Callable[[], frozenset[int]] | None = None) -> Puller:
+    return Puller(source, expected or source.expected_dp_ranks, clock, budget_ms=1_000, clamp=False)
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+async def source(clock: ManualClock) -> FakeSource:
+    return FakeSource(clock)
+
+
+async def test_a_source_that_hangs_fails_at_the_budget_and_recovers_when_it_answers(
+    source: FakeSource, clock: ManualClock
+) -> None:
+    reader = puller(source, clock)
+    source.gate.clear()
+    pulling = asyncio.create_task(reader.pull())
+    await clock.advance(999)
+    assert not pulling.done()
+    await clock.advance(1)
+    assert (await pulling).error == "the source did not answer within 1000 ms"
+    source.gate.set()
+    assert (await reader.pull()).error is None
+    assert clock.pending == []
+
+
+class Stubborn(FakeSource):
+    """Ignores cancellation until its gate opens."""
+
+    async def get_loads(self) -> Sequence[RankSnapshot]:
+        while not self.gate.is_set():
+            try:
+                await self.gate.wait()
+            except asyncio.CancelledError:
+                continue
+        return await super().get_loads()
+
+
+async def test_a_source_that_ignores_cancellation_is_never_read_twice_at_once(clock: ManualClock) -> None:
+    source = Stubborn(clock)
+    reader = puller(source, clock)
+    source.gate.clear()
+    pulling = asyncio.create_task(reader.pull())
+    await clock.advance(1_000)
+    assert (await pulling).error is not None
+    await clock.advance(500)
+    assert (await reader.pull()).error == "the source has not answered an earlier read for 1500 ms"
+    assert source.pulls == 0
+    source.gate.set()
+    await settle()
+    assert (await reader.pull()).error is None
+
+
+@pytest.mark.parametrize(
+    "error", [RuntimeError("boom"), KeyboardInterrupt(), GeneratorExit(), asyncio.CancelledError()]
+)
+async def test_whatever_a_source_raises_is_a_failed_attempt(
+    source: FakeSource, clock: ManualClock, error: BaseException
+) -> None:
+    source.error = error
+    attempt = await puller(source, clock).pull()
+    assert attempt.error is not None
+    assert type(error).__name__ in attempt.error
+
+
+async def test_a_rank_set_that_changed_during_the_read_is_read_once_more(
+    source: FakeSource, clock: ManualClock
+) -> None:
+    sets = iter([frozenset({0}), frozenset({0, 1}), frozenset({0, 1}), frozenset({0, 1})])
+    source.ranks = [rank(0), rank(1)]
+    attempt = await puller(source, clock, lambda: next(sets)).pull()
+    assert [item.dp_rank for item in attempt.ranks] == [0, 1]
+    assert source.pulls == 2
+
+
+async def test_a_rank_set_that_changes_again_during_the_retry_fails(source: FakeSource, clock: ManualClock) -> None:
+    sets = iter([frozenset({0}), frozenset({1}), frozenset({2}), frozenset({3})])
+    attempt = await puller(source, clock, lambda: next(sets)).pull()
+    assert attempt == Attempt(error="the rank set changed during the read, and again during the retry")
+    assert source.pulls == 2
+
+
+async def test_the_retry_shares_the_budget(source: FakeSource, clock: ManualClock) -> None:
+    sets = [frozenset({1}), frozenset({0})]
+
+    def expected() -> frozenset[int]:
+        if len(sets) == 1:
+            source.gate.clear()
+        return sets.pop() if sets else frozenset({1})
+
+    source.gate.clear()
+    pulling = asyncio.create_task(puller(source, clock, expected).pull())
+    await clock.advance(900)
+    source.gate.set()
+    await settle()
+    assert source.pulls == 2
+    await clock.advance(99)
+    assert not pulling.done()
+    await clock.advance(1)
+    assert (await pulling).error == "the source did not answer within 1000 ms"
+
+
+async def test_a_source_without_ranks_is_a_failed_attempt(source: FakeSource, clock: ManualClock) -> None:
+    source.ranks = []
+    source.expected = frozenset()
+    assert (await puller(source, clock).pull()).error == "the source has no ranks yet"
+
+
+async def test_an_endless_answer_is_refused(clock: ManualClock) -> None:
+    class Endless(FakeSource):
+        async def get_loads(self) -> Sequence[RankSnapshot]:
+            def ranks() -> Iterator[RankSnapshot]:
+                dp_rank = 0
+                while True:
+                    yield rank(dp_rank)
+                    dp_rank += 1
+
+            return ranks()  # type: ignore[return-value]
+
+    attempt = await puller(Endless(clock), clock).pull()
+    assert attempt.error == "rank 1 is not one of the one expected rank, 0"
+
+
+async def test_cancelling_the_pull_cancels_the_read(source: FakeSource, clock: ManualClock) -> None:
+    source.gate.clear()
+    pulling = asyncio.create_task(puller(source, clock).pull())
+    await settle()
+    pulling.cancel()
+    await settle()
+    assert pulling.cancelled()
+    assert not [task for task in asyncio.all_tasks() if task.get_name() == "loadmonitor-pull"]
+    assert clock.pending == []
