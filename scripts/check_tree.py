@@ -27,11 +27,12 @@ def faults(file: str, text: str) -> list[str]:
 
 def main() -> int:
     """Print every fault; return 1 when there is one."""
-    if not (ROOT / ".git").exists() or not shutil.which("git"):
+    git = shutil.which("git")
+    listed = git and subprocess.run([git, "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if not listed or listed.returncode:
         print("not a git checkout: nothing is tracked")
         return 0
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    files = [name for name in listed.split("\0") if (ROOT / name).is_file()]
+    files = [name for name in listed.stdout.split("\0") if (ROOT / name).is_file()]
     found = [fault for file in files for fault in faults(file, (ROOT / file).read_text(errors="replace"))]
     print(*found, f"{len(files)} tracked files, {len(found)} faults", sep="\n")
     return int(bool(found))
