@@ -102,6 +102,7 @@ def test_what_is_no_worker_url_is_refused_with_the_reason(url: str, reason: str)
         ("http://s3cret@evil@10.0.0.1:30000", "http://***@10.0.0.1:30000"),
         ("http://user:s3cret@10.0.0.1:30000@3", "http://***@3"),
         ("http://user:s3cret:1234@5", "http://***@5"),
+        ("http://user:s3cret@//10.0.0.1:30000@3", "http://***@3"),
         ("user:s3cret@10.0.0.1:30000", "***@10.0.0.1:30000"),
         ("http://user:s3cret\n@10.0.0.1:30000", "http://***@10.0.0.1:30000"),
         ("http://10.0.0.1:30000/?key=s3cret", "http://10.0.0.1:30000/?***"),

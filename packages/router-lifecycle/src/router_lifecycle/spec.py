@@ -50,7 +50,7 @@ class WorkerSpec(BaseModel, frozen=True, strict=True, extra="forbid", hide_input
     model_id: str | None = Field(default=None, min_length=1)
     # Left out of dumps: it would come back as the key "**********".
     api_key: Annotated[SecretStr | None, AfterValidator(_usable_key)] = Field(default=None, exclude=True, strict=False)
-    labels: Annotated[Mapping[str, str], AfterValidator(dict)] = Field(default_factory=dict)
+    labels: Mapping[str, str] = Field(default_factory=dict)
     priority: int | None = Field(default=None, ge=0, le=2**32 - 1)
     cost: float | None = Field(default=None, ge=0, allow_inf_nan=False)
 
