@@ -1,0 +1,13 @@
+"""The errors of p2p_registry.
+
+P2PRegistryError
+└── InvalidIdentityError    a source identity holds what the wire can't carry, or has no model name to be listed under
+"""
+
+
+class P2PRegistryError(Exception):
+    """Base of every error that p2p_registry raises."""
+
+
+class InvalidIdentityError(P2PRegistryError, ValueError):
+    """A source identity can't be used; the message names the field, the value received and what is allowed."""
