@@ -4,6 +4,7 @@ Some packages promise to install nothing beside themselves; each of them must be
 environment. loadmonitor-worker is one: an engine that doesn't report its load pays for no grpcio and no protobuf.
 """
 
+import re
 import subprocess
 import sys
 import tempfile
@@ -26,16 +27,18 @@ if alone == "alone" and installed != [name]:
 """
 
 
-def content_faults(package: Package, names: list[str]) -> list[str]:
+def content_faults(package: Package, wheel: Path) -> list[str]:
     """Tell what is missing from a wheel, or should not be in it."""
-    faults = []
-    if f"{package.import_name}/py.typed" not in names:
-        faults.append("no py.typed")
+    archive = zipfile.ZipFile(wheel)
+    names = archive.namelist()
+    wanted = [f"{package.import_name}/py.typed"]
     source = ROOT / package.folder / "proto"
-    for proto in sorted(source.glob("**/*.proto")):
-        inside = proto.relative_to(source).as_posix()
-        if not any(name.endswith(inside) for name in names):
-            faults.append(f"no {inside}")
+    wanted += [f"{package.import_name}/proto/{file.relative_to(source)}" for file in source.glob("**/*.proto")]
+    for name in names:
+        if name.endswith(".dist-info/entry_points.txt"):
+            scripts = re.findall(r"= *([\w.]+):", archive.read(name).decode())
+            wanted += [f"{module.replace('.', '/')}.py" for module in scripts]
+    faults = [f"no {name}" for name in sorted(wanted) if name not in names]
     for name in names:
         parts = Path(name).parts
         if "tests" in parts or parts[-1].startswith(("test_", "conftest.")):
@@ -45,12 +48,10 @@ def content_faults(package: Package, names: list[str]) -> list[str]:
 
 def import_fails(package: Package, wheel: Path) -> bool:
     """Import the wheel in an environment of its own; siblings come from its folder, all else from the registry."""
-    environment = ["--isolated", "--no-project", "--python", sys.executable, "--find-links", str(wheel.parent)]
-    program = ["python", "-W", "error", "-c", IMPORT, package.name, package.import_name]
-    program.append("alone" if package.name in ALONE else "")
-    return bool(
-        subprocess.run(["uv", "run", "--quiet", *environment, "--with", wheel, *program], check=False).returncode
-    )
+    command = ["uv", "run", "--quiet", "--isolated", "--no-project", "--python", sys.executable]
+    command += ["--find-links", str(wheel.parent), "--with", str(wheel), "python", "-W", "error", "-c", IMPORT]
+    command += [package.name, package.import_name, "alone" if package.name in ALONE else "with others"]
+    return subprocess.run(command, check=False).returncode != 0
 
 
 def main() -> None:
@@ -61,7 +62,7 @@ def main() -> None:
         failed = []
         for package in packages():
             (wheel,) = Path(out).glob(f"{package.import_name}-*.whl")
-            faults = content_faults(package, zipfile.ZipFile(wheel).namelist())
+            faults = content_faults(package, wheel)
             print(*(f"{wheel.name}: {fault}" for fault in faults), sep="\n", end="\n" if faults else "")
             if fails("check-wheel-contents", str(wheel)) or faults or import_fails(package, wheel):
                 failed.append(package.name)
