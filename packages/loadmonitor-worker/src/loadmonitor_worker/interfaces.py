@@ -23,6 +23,17 @@ class LoadSnapshotSource(Protocol):
         """Return the ranks that a complete answer holds; called before and after each pull, so it must be cheap."""
 
 
+class SglangManager(Protocol):
+    """The part of SGLang's TokenizerManager that tells the load of its ranks."""
+
+    @property
+    def elastic_worker_count(self) -> int:
+        """Number of data-parallel ranks now."""
+
+    async def get_loads(self, include: list[str] | None = None) -> Sequence[object]:
+        """Return an object per rank with the attributes of SGLang's LoadSnapshot, times in seconds."""
+
+
 class TimerHandle(Protocol):
     """A callback that was scheduled and can be cancelled."""
 

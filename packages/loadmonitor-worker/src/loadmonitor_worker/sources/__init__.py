@@ -1,0 +1,25 @@
+"""Where the load of an engine can be read: sources for the reporter.
+
+Choose CallableSource for a function of your own, ManagerSource inside SGLang, SglangShmSource beside an unmodified SGLang,
+SyntheticSource without an engine.
+"""
+
+from loadmonitor_worker.sources._shm_discovery import ShmCandidate, ShmVerdict, inspect_candidates
+from loadmonitor_worker.sources._shm_layout import ShmReason
+from loadmonitor_worker.sources._shm_writer import SglangShmWriter
+from loadmonitor_worker.sources.callable import CallableSource
+from loadmonitor_worker.sources.manager import ManagerSource
+from loadmonitor_worker.sources.sglang_shm import SglangShmSource
+from loadmonitor_worker.sources.synthetic import SyntheticSource
+
+__all__ = [
+    "CallableSource",
+    "ManagerSource",
+    "SglangShmSource",
+    "SglangShmWriter",
+    "ShmCandidate",
+    "ShmReason",
+    "ShmVerdict",
+    "SyntheticSource",
+    "inspect_candidates",
+]
