@@ -42,8 +42,8 @@ class ReporterServer:
     def __init__(self, config: ReporterConfig, source: LoadSnapshotSource, clock: Clock) -> None:
         self._config = config
         self._source = source
-        self.address = ""
-        self.source_instance_id = uuid4().hex
+        self.address: str = ""
+        self.source_instance_id: str = uuid4().hex
         self.expected_dp_ranks: frozenset[int] | None = None
         table = SessionTable(config.max_sessions)
         alarm = Alarm(clock)

@@ -26,8 +26,8 @@ class LoadReporter:
     def __init__(self, server: "ReporterServer") -> None:
         self._server = server
         self._closing: asyncio.Task[None] | None = None
-        self.address = server.address
-        self.source_instance_id = server.source_instance_id
+        self.address: str = server.address
+        self.source_instance_id: str = server.source_instance_id
 
     @property
     def counters(self) -> "ReporterCounters":

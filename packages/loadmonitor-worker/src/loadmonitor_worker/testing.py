@@ -37,7 +37,7 @@ class ManualClock:
 
     def __init__(self, unix_ms: int = 1_800_000_000_000) -> None:
         self._now_ns = 0
-        self.wall_offset_ms = unix_ms
+        self.wall_offset_ms: int = unix_ms
         self._timers: list[tuple[int, int, ManualTimer]] = []
         self._order = count()
 
@@ -112,10 +112,10 @@ class FakeSource:
     def __init__(self, clock: ManualClock, dp_size: int = 1) -> None:
         self._clock = clock
         self.ranks: Sequence[RankSnapshot] = [rank(dp_rank) for dp_rank in range(dp_size)]
-        self.expected = frozenset(range(dp_size))
+        self.expected: frozenset[int] = frozenset(range(dp_size))
         self.error: BaseException | None = None
-        self.pulls = 0
-        self.gate = asyncio.Event()
+        self.pulls: int = 0
+        self.gate: asyncio.Event = asyncio.Event()
         self.gate.set()
         self.stamp_ms: int | None = None
 

@@ -8,13 +8,13 @@ from cyclopts import App, CycloptsError
 
 from loadmonitor_worker.errors import LoadReporterError
 
-app = App(
+app: App = App(
     name="loadmonitor-worker",
     help="Report an engine's scheduler load to the routers that use it.",
     version=version("loadmonitor-worker"),
-    help_format="plaintext",
-    # One plain line, also where stderr is no terminal.
-    error_formatter=lambda error: f"loadmonitor-worker: {error}",
+    help_format="markdown",
+    help_formatter="default" if sys.stdout.isatty() else "plain",
+    print_error=False,
     result_action="return_value",
     exit_on_error=False,
     suppress_keyboard_interrupt=False,
@@ -27,7 +27,9 @@ def run(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code."""
     try:
         code = app(arguments)
-    except CycloptsError:
+    except CycloptsError as error:
+        # By hand, because a terminal's boxes and line breaks hinder whoever reads this in a log.
+        sys.stderr.write(f"loadmonitor-worker: {error}\n")
         return 2
     except LoadReporterError as error:
         sys.stderr.write(f"loadmonitor-worker: {error}\n")

@@ -1,0 +1,95 @@
+"""`loadmonitor-worker check`: hop by hop, what works between an engine and its reports, and what to change."""
+
+import asyncio
+import json
+import sys
+import time
+from collections.abc import AsyncIterator
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from loadmonitor_worker._validate import validate_ranks
+from loadmonitor_worker._verdict import Attempt, ReportStatus, judge
+from loadmonitor_worker.cli._options import SourceName, make_source
+from loadmonitor_worker.errors import SourceError
+from loadmonitor_worker.interfaces import LoadSnapshotSource
+from loadmonitor_worker.sources import SglangShmSource, ShmVerdict, inspect_candidates
+
+_DIRECTORY = Path("/dev/shm")  # noqa: S108 - where SGLang publishes, not a place for our own files
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """One step from the engine to a report: whether it works, and what was seen."""
+
+    ok: bool
+    hop: str
+    detail: str
+
+
+def check(
+    *,
+    source: SourceName,
+    shm_path: Path | None = None,
+    dp_size: int | None = None,
+    stale_after_ms: int = 3_000,
+    json_lines: Annotated[bool, Parameter(name="--json", negative="")] = False,
+) -> int:
+    """Say hop by hop what works between the engine and its reports, and what to change; exits 1 when a hop fails.
+
+    Args:
+        source: Where the load is read.
+        shm_path: SGLang's snapshot file; by default the live one in /dev/shm is found.
+        dp_size: Data-parallel ranks to expect; by default as many as the source says.
+        stale_after_ms: Ranks older than this count as stale.
+        json_lines: Print one JSON object a hop.
+    """
+    reader = make_source(source, shm_path=shm_path, dp_size=dp_size)
+    return asyncio.run(_check(reader, stale_after_ms, json_lines=json_lines))
+
+
+async def _check(source: LoadSnapshotSource, stale_after_ms: int, *, json_lines: bool) -> int:
+    ok = True
+    async for hop in _hops(source, stale_after_ms):
+        ok = ok and hop.ok
+        line = json.dumps(asdict(hop)) if json_lines else f"{'ok' if hop.ok else 'fail':<5} {hop.hop:<10} {hop.detail}"
+        sys.stdout.write(line + "\n")
+        sys.stdout.flush()
+    return 0 if ok else 1
+
+
+async def _hops(source: LoadSnapshotSource, stale_after_ms: int) -> AsyncIterator[Hop]:
+    yield Hop(ok=True, hop="reporter", detail=f"grpcio {version('grpcio')}, protobuf {version('protobuf')}")
+    if isinstance(source, SglangShmSource) and source.path is None:
+        for candidate in inspect_candidates(_DIRECTORY, time.time_ns() // 1_000_000):
+            size = "" if candidate.dp_size is None else f" (version {candidate.version}, {candidate.dp_size} ranks)"
+            usable = candidate.verdict is not ShmVerdict.UNUSABLE
+            yield Hop(
+                ok=True,
+                hop="candidate",
+                detail=f"{candidate.verdict}{size}: {candidate.detail}" if usable else candidate.detail,
+            )
+    started_ns = time.monotonic_ns()
+    try:
+        loads = await source.get_loads()
+        read_ms = (time.monotonic_ns() - started_ns) / 1_000_000
+        where = f" from {source.path}" if isinstance(source, SglangShmSource) else ""
+        yield Hop(ok=True, hop="read", detail=f"{len(loads)} ranks in {read_ms:.1f} ms{where}")
+    except SourceError as error:
+        yield Hop(ok=False, hop="read", detail=str(error))
+        return
+    try:
+        ranks, _ = validate_ranks(loads, source.expected_dp_ranks(), clamp=False)
+        yield Hop(ok=True, hop="valid", detail="every expected rank, every value in range")
+    except SourceError as error:
+        yield Hop(ok=False, hop="valid", detail=str(error))
+        return
+    verdict = judge(Attempt(ranks), now_unix_ms=time.time_ns() // 1_000_000, stale_after_ms=stale_after_ms)
+    age = "unknown age" if verdict.max_snapshot_age_ms is None else f"oldest rank {verdict.max_snapshot_age_ms} ms old"
+    fresh = verdict.status is ReportStatus.HEALTHY
+    advice = "" if fresh else ": the engine is starting, hangs or is gone; a restarted one publishes in a new file"
+    yield Hop(ok=fresh, hop="fresh", detail=f"{verdict.status}, {verdict.last_error or age}{advice}")

@@ -1,0 +1,175 @@
+"""The command `loadmonitor-worker` as a process."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import grpc.aio
+import pytest
+from worker_bench import Bench, Router
+
+from loadmonitor_proto import ReportStatus as Status
+from loadmonitor_proto.service import LoadMonitorStub
+from loadmonitor_worker.sources import SglangShmWriter, SyntheticSource
+
+COMMAND = str(Path(sys.executable).with_name("loadmonitor-worker"))
+WAIT_SECONDS = 20
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([COMMAND, *arguments], capture_output=True, text=True, timeout=WAIT_SECONDS, check=False)
+
+
+@asynccontextmanager
+async def running(*arguments: str) -> AsyncIterator[tuple[asyncio.subprocess.Process, str]]:
+    """Start the command and yield it with its first line of output; it has ended afterwards."""
+    process = await asyncio.create_subprocess_exec(
+        COMMAND, *arguments, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+    )
+    assert process.stdout is not None
+    try:
+        async with asyncio.timeout(WAIT_SECONDS):
+            yield process, (await process.stdout.readline()).decode().rstrip("\n")
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.communicate()
+
+
+@asynccontextmanager
+async def serving(*arguments: str) -> AsyncIterator[tuple[asyncio.subprocess.Process, Router]]:
+    """Serve on a free port, and register with it."""
+    async with running("serve", "--port", "0", *arguments) as (process, line):
+        assert line.startswith("listening on 127.0.0.1:")
+        async with grpc.aio.insecure_channel(line.removeprefix("listening on ")) as channel:
+            router = Router(LoadMonitorStub(channel).Monitor())
+            await router.register(interval_ms=20)
+            yield process, router
+
+
+async def test_serve_reports_a_synthetic_load_and_says_goodbye_on_sigterm() -> None:
+    arguments = ("--source", "synthetic", "--dp-size", "3", "--worker-type", "prefill", "--model", "m")
+    async with serving(*arguments) as (process, router):
+        report = await router.report()
+        assert report.status == Status.REPORT_STATUS_HEALTHY
+        assert [rank.dp_rank for rank in report.ranks] == [0, 1, 2]
+        assert report.worker.model == "m"
+        process.send_signal(signal.SIGTERM)
+        error = await router.ended()
+        assert error is not None
+        assert error.code == "SHUTTING_DOWN"
+        assert await process.wait() == 0
+        assert process.stderr is not None
+        assert await process.stderr.read() == b""
+
+
+async def test_serve_exits_130_when_interrupted() -> None:
+    async with serving("--source", "synthetic") as (process, router):
+        process.send_signal(signal.SIGINT)
+        await router.ended()
+        assert await process.wait() == 130
+
+
+async def test_serve_starts_before_its_engine_and_reports_it_once_it_publishes(tmp_path: Path) -> None:
+    path = tmp_path / "loads.shm"
+    async with serving("--source", "sglang-shm", "--shm-path", str(path)) as (_, router):
+        early = await router.report()
+        assert early.status == Status.REPORT_STATUS_UNREACHABLE
+        assert str(path) in early.last_error
+        [load] = await SyntheticSource(1).get_loads()
+        with SglangShmWriter(path, 1, 0) as writer:
+            writer.write(load)
+            while (report := await router.report()).status != Status.REPORT_STATUS_HEALTHY:
+                pass
+        assert report.ranks[0].num_used_tokens == load.num_used_tokens
+
+
+async def test_a_taken_port_ends_serve_with_one_line(bench: Bench) -> None:
+    port = bench.reporter.address.rpartition(":")[2]
+    ended = run("serve", "--source", "synthetic", "--port", port)
+    assert ended.returncode == 1
+    assert ended.stdout == ""
+    assert ended.stderr.splitlines() == [
+        (
+            f"loadmonitor-worker: cannot listen on 127.0.0.1:{port}: "
+            "another process listens on that port; stop it or choose another port"
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["--source", "synthetic", "--port", "65536"], "port=65536"),
+        (["--source", "synthetic", "--dp-size", "0"], "dp_size=0"),
+        (["--source", "synthetic", "--shm-path", "x"], "--shm-path"),
+        (["--source", "sglang-shm", "--stale-after-ms", "0"], "stale_after_ms=0"),
+    ],
+)
+def test_a_wrong_setting_ends_serve_with_one_line_that_names_it(arguments: list[str], named: str) -> None:
+    ended = run("serve", *arguments)
+    assert ended.returncode == 1
+    [line] = ended.stderr.splitlines()
+    assert named in line
+
+
+@pytest.mark.parametrize("arguments", [["serve"], ["bogus"], ["serve", "--source", "vllm"], ["check", "--nope"]])
+def test_wrong_usage_exits_2_with_one_line(arguments: list[str]) -> None:
+    ended = run(*arguments)
+    assert ended.returncode == 2
+    assert len(ended.stderr.splitlines()) == 1
+
+
+def test_version_and_help_answer() -> None:
+    assert run("--version").stdout.count(".") == 2
+    for arguments in (["--help"], ["serve", "--help"], ["check", "--help"], ["simulate", "--help"]):
+        shown = run(*arguments)
+        assert shown.returncode == 0
+        assert "Usage: loadmonitor-worker" in shown.stdout
+
+
+async def test_simulate_publishes_what_check_finds_good(tmp_path: Path) -> None:
+    path = tmp_path / "loads.shm"
+    async with running("simulate", "--shm-path", str(path), "--dp-size", "2") as (process, line):
+        assert line == f"publishing 2 ranks in {path}"
+        checked = await asyncio.to_thread(run, "check", "--source", "sglang-shm", "--shm-path", str(path), "--json")
+        hops = [json.loads(text) for text in checked.stdout.splitlines()]
+        assert [hop["hop"] for hop in hops] == ["reporter", "read", "valid", "fresh"]
+        assert all(hop["ok"] for hop in hops), hops
+        assert checked.returncode == 0
+        process.send_signal(signal.SIGTERM)
+        assert await process.wait() == 0
+
+
+async def test_check_says_which_hop_fails_and_why(tmp_path: Path) -> None:
+    path = tmp_path / "loads.shm"
+    missing = run("check", "--source", "sglang-shm", "--shm-path", str(path))
+    assert missing.returncode == 1
+    assert missing.stdout.splitlines()[-1].startswith("fail  read")
+    [load] = await SyntheticSource(1, unix_ms=lambda: 1_700_000_000_000).get_loads()
+    with SglangShmWriter(path, 1, 0) as writer:
+        writer.write(load)
+    frozen = run("check", "--source", "sglang-shm", "--shm-path", str(path))
+    assert frozen.returncode == 1
+    assert frozen.stdout.splitlines()[-1].startswith("fail  fresh      STALE, rank 0 stale by ")
+
+
+def test_a_reader_that_leaves_early_is_no_error() -> None:
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    ended = subprocess.run(
+        [COMMAND, "check", "--source", "synthetic"],
+        stdout=write_end,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=WAIT_SECONDS,
+        check=False,
+    )
+    os.close(write_end)
+    assert (ended.returncode, ended.stderr) == (0, "")
