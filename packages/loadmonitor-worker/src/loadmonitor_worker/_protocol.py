@@ -64,7 +64,10 @@ class Monitor:
         if session.ended:
             return
         payload = frame.WhichOneof("payload")
-        if payload is None:
+        if not session.admit_frame(now_ns, self._config.max_frames_per_second):
+            message = f"more than {self._config.max_frames_per_second} frames a second: send fewer"
+            self.fail(session, StreamErrorCode.RESOURCE_EXHAUSTED, message)
+        elif payload is None:
             self.fail(session, StreamErrorCode.INVALID_ARGUMENT, "the frame carries no payload")
         elif payload == "register":
             self._register(session, frame.register, now_ns)
@@ -111,6 +114,7 @@ class Monitor:
             interval_ns=interval_ms * _MS,
             lease_ns=lease_ms * _MS,
             max_unacked=max_unacked,
+            anchor_ns=now_ns if self._config.alignment == "registration" else 0,
             now_ns=now_ns,
         )
         self._table.add(session)
