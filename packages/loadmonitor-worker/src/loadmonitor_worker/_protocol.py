@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from loadmonitor_proto import RegisterRequest, RouterFrame, StreamErrorCode, UpdateConfigRequest
-from loadmonitor_worker import _report
+from loadmonitor_worker._report import acknowledgement_frame, error_frame
 from loadmonitor_worker._session import Session
 from loadmonitor_worker._table import SessionTable
 from loadmonitor_worker.config import ReporterConfig
@@ -50,7 +50,7 @@ class Monitor:
     def fail(self, session: Session, code: StreamErrorCode, message: str) -> None:
         """End a stream with an error frame."""
         self._table.remove(session)
-        session.end(_report.error(code, message))
+        session.end(error_frame(code, message))
         self._on_change()
 
     def stop(self, session: Session) -> None:
@@ -119,7 +119,7 @@ class Monitor:
         )
         self._table.add(session)
         session.send(
-            _report.acknowledgement(
+            acknowledgement_frame(
                 self._config, self._source_instance_id, report_interval_ms=interval_ms, lease_ttl_ms=lease_ms
             )
         )
