@@ -136,7 +136,7 @@ def resident_kib() -> int:
 async def serve(kind: str, dp_size: int) -> None:
     """Serve until standard input closes; answer each line on it with this process's CPU seconds and resident KiB."""
     loop = asyncio.get_running_loop()
-    if kind in ("epoch", "registration"):
+    if kind == "epoch" or kind == "registration":  # noqa: PLR1714 - which the type checker understands
         reporter = await start_load_reporter(
             ReporterConfig(port=0, worker_addr="http://127.0.0.1:30000", alignment=kind), Source(dp_size)
         )
@@ -209,7 +209,7 @@ class Router:
 
     def __init__(self, address: str, number: int, *, acknowledge: bool) -> None:
         self._channel = grpc.aio.insecure_channel(address, options=[("grpc.use_local_subchannel_pool", 1)])
-        self._call = self._channel.stream_stream(MONITOR_METHOD)()
+        self._call: grpc.aio.StreamStreamCall[bytes, bytes] = self._channel.stream_stream(MONITOR_METHOD)()
         self._number = number
         self._acknowledge = acknowledge
         self.received: list[tuple[int, bytes]] = []
@@ -225,6 +225,7 @@ class Router:
         await self._call.write(RouterFrame(register=register).SerializeToString())
         while True:
             frame = await self._call.read()
+            assert isinstance(frame, bytes)
             self.received.append((time.monotonic_ns(), frame))
             if self._acknowledge:
                 report = WorkerFrame.FromString(frame).report
