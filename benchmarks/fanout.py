@@ -24,6 +24,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import quantiles
+from typing import Literal
 
 import grpc.aio
 
@@ -45,6 +46,7 @@ from loadmonitor_worker._verdict import Attempt, judge
 
 INTERVAL_MS = 100
 LEASE_MS = 60_000
+ALIGNMENTS: dict[str, Literal["registration", "epoch"]] = {"epoch": "epoch", "registration": "registration"}
 SERVERS = ("floor", "epoch", "registration", "encode-each")
 
 
@@ -136,9 +138,10 @@ def resident_kib() -> int:
 async def serve(kind: str, dp_size: int) -> None:
     """Serve until standard input closes; answer each line on it with this process's CPU seconds and resident KiB."""
     loop = asyncio.get_running_loop()
-    if kind == "epoch" or kind == "registration":  # noqa: PLR1714 - which the type checker understands
+    alignment = ALIGNMENTS.get(kind)
+    if alignment is not None:
         reporter = await start_load_reporter(
-            ReporterConfig(port=0, worker_addr="http://127.0.0.1:30000", alignment=kind), Source(dp_size)
+            ReporterConfig(port=0, worker_addr="http://127.0.0.1:30000", alignment=alignment), Source(dp_size)
         )
         assert reporter is not None
         address = reporter.address
