@@ -7,15 +7,18 @@ from loadmonitor_router.errors import ConfigError
 
 KEEPALIVE_TIME = "grpc.keepalive_time_ms"
 KEEPALIVE_TIMEOUT = "grpc.keepalive_timeout_ms"
+_PING_TIMEOUT = "grpc.http2.ping_timeout_ms"
 
 _DEFAULTS: Mapping[str, int] = {
     # Receive no more than what is read: HTTP/2 windows and socket buffers would otherwise hold hundreds of old reports
     # for a router that stalls.
     "grpc.http2.lookahead_bytes": 1024,
     "grpc.http2.bdp_probe": 0,
-    # A peer that died without a word, or a path that swallows packets, is noticed within time + timeout.
+    # A peer that died without a word, or a path that swallows packets, is noticed within time + timeout. Newer gRPC
+    # waits for the ping's own time-out, 60 s by itself, whatever the keepalive time-out says: both are set alike.
     KEEPALIVE_TIME: 10_000,
     KEEPALIVE_TIMEOUT: 5_000,
+    _PING_TIMEOUT: 5_000,
     "grpc.http2.max_pings_without_data": 0,  # 0: no limit; otherwise pings cease on a quiet stream
     # Each client dials for itself: no shared connection, hence no shared reconnection delay, and no proxy in between.
     "grpc.use_local_subchannel_pool": 1,
@@ -24,7 +27,7 @@ _DEFAULTS: Mapping[str, int] = {
 }
 _INTEGER_KEYS = frozenset(
     {
-        *_DEFAULTS,
+        *(_DEFAULTS.keys() - {_PING_TIMEOUT}),
         "grpc.keepalive_permit_without_calls",
         "grpc.max_receive_message_length",
         "grpc.max_send_message_length",
@@ -63,4 +66,5 @@ def channel_options(overrides: Mapping[str, int | str] | None = None) -> dict[st
             raise ConfigError(f"channel option {key}={value!r} is not allowed: {expected.__name__} is")
     if (KEEPALIVE_TIME in overrides) != (KEEPALIVE_TIMEOUT in overrides):
         raise ConfigError(f"{KEEPALIVE_TIME} and {KEEPALIVE_TIMEOUT} belong together: give both or neither")
-    return {**_DEFAULTS, **overrides}
+    options = {**_DEFAULTS, **overrides}
+    return {**options, _PING_TIMEOUT: options[KEEPALIVE_TIMEOUT]}

@@ -49,7 +49,7 @@ class MonitorClient:
     A client may be entered again after it was closed, also on another event loop.
     """
 
-    def __init__(  # noqa: PLR0913 - each is a setting that a caller names
+    def __init__(
         self,
         address: str,
         *,

@@ -18,9 +18,9 @@ from typing import Self
 
 import grpc
 import grpc.aio
+
 import loadmonitor_proto as wire
 from loadmonitor_proto.service import add_load_monitor_servicer
-
 from loadmonitor_router.interfaces import TimerHandle
 
 _NS_PER_MS = 1_000_000
@@ -94,9 +94,12 @@ class ScriptedStream:
         register: The Router's first frame.
     """
 
-    def __init__(self, context: "grpc.aio.ServicerContext[wire.RouterFrame, wire.WorkerFrame | bytes]") -> None:
+    def __init__(
+        self, context: "grpc.aio.ServicerContext[wire.RouterFrame, wire.WorkerFrame | bytes]", *, obeys_stop: bool
+    ) -> None:
         """Wrap the server's side of the call."""
         self._context = context
+        self._obeys_stop = obeys_stop
         self._frames: asyncio.Queue[wire.RouterFrame | None] = asyncio.Queue()
         self._over = asyncio.Event()
         self._status: tuple[grpc.StatusCode, str] | None = None
@@ -157,6 +160,8 @@ class ScriptedStream:
         try:
             async for frame in frames:
                 self._frames.put_nowait(frame)
+                if self._obeys_stop and frame.HasField("stop"):
+                    self.end()
         finally:
             self._frames.put_nowait(None)
 
@@ -168,10 +173,17 @@ class ScriptedWorker:
         address: Where it listens.
     """
 
-    def __init__(self, *, port: int = 0, has_service: bool = True) -> None:
-        """Choose a port, 0 for any free one; without `has_service` it is a gRPC server that reports no load."""
+    def __init__(self, *, port: int = 0, has_service: bool = True, obeys_stop: bool = True) -> None:
+        """Choose how it behaves by itself.
+
+        Args:
+            port: Where to listen; 0 for any free port.
+            has_service: False makes it a gRPC server that reports no load.
+            obeys_stop: False leaves a stream open after the Router's `stop`.
+        """
         self._port = port
         self._has_service = has_service
+        self._obeys_stop = obeys_stop
         self._streams: asyncio.Queue[ScriptedStream] = asyncio.Queue()
         self.address: str = ""
 
@@ -208,7 +220,7 @@ class ScriptedWorker:
         context: "grpc.aio.ServicerContext[wire.RouterFrame, wire.WorkerFrame | bytes]",
     ) -> None:
         """Serve one Router."""
-        stream = ScriptedStream(context)
+        stream = ScriptedStream(context, obeys_stop=self._obeys_stop)
         self._streams.put_nowait(stream)
         await stream.serve(request_iterator)
 
