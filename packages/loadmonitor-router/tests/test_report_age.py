@@ -72,6 +72,11 @@ def test_a_younger_rank_is_younger_than_the_report() -> None:
     assert [rank_age_ms(both, rank, 10 * MS) for rank in both.ranks] == [100, 40]
 
 
+def test_a_rank_is_never_younger_than_its_way_here() -> None:
+    both = report(BUILT - 100, BUILT, max_snapshot_age_ms=30, delay_ms=7)
+    assert [rank_age_ms(both, rank, 12 * MS) for rank in both.ranks] == [39, 9]
+
+
 def test_a_rank_without_a_time_has_no_age_of_its_own() -> None:
     mixed = report(BUILT - 100, 0, max_snapshot_age_ms=100)
     assert [rank_age_ms(mixed, rank, 10 * MS) for rank in mixed.ranks] == [100, None]

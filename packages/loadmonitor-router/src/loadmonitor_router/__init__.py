@@ -9,6 +9,9 @@ fresh, and why not; `MonitorClient.connection` says how the stream is doing. `lo
 Worker and a manual clock.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from loadmonitor_router.age import (
     DEFAULT_FRESHNESS_MS,
     Assessment,
@@ -19,10 +22,8 @@ from loadmonitor_router.age import (
     rank_age_ms,
 )
 from loadmonitor_router.channel import channel_options
-from loadmonitor_router.client import MonitorClient
 from loadmonitor_router.config import ClientConfig, normalize_address
 from loadmonitor_router.connection import Connection, ConnectionState, Grant
-from loadmonitor_router.decoding import decode_report
 from loadmonitor_router.errors import (
     ClientStateError,
     ConfigError,
@@ -41,6 +42,10 @@ from loadmonitor_router.reports import (
     WorkerState,
     WorkerType,
 )
+
+if TYPE_CHECKING:
+    from loadmonitor_router.client import MonitorClient
+    from loadmonitor_router.decoding import decode_report
 
 __all__ = [
     "DEFAULT_FRESHNESS_MS",
@@ -74,3 +79,12 @@ __all__ = [
     "own_age_ms",
     "rank_age_ms",
 ]
+
+_LAZY = {"MonitorClient": "client", "decode_report": "decoding"}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what needs gRPC or protobuf when it is first used: the command's --help and --version don't wait for it."""
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_LAZY[name]}"), name)

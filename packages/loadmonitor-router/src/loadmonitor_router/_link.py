@@ -25,6 +25,8 @@ from loadmonitor_router._clock import Signal
 from loadmonitor_router._stream import StreamLostError
 from loadmonitor_router.interfaces import Clock, TimerHandle
 
+_PREAMBLE = "failed to connect to all addresses; last error: UNKNOWN: "
+
 
 class NoServiceError(StreamLostError):
     """Something answers at the address, but it has no load reporter."""
@@ -149,7 +151,7 @@ class Link:
                     f"{self._address} has no {SERVICE_NAME} (gRPC UNIMPLEMENTED): "
                     "start the engine's load reporter, or give the reporter's port instead of the engine's"
                 )
-            raise StreamLostError(f"{error.code().name}: {error.details()}")
+            raise StreamLostError(f"{error.code().name}: {(error.details() or '').removeprefix(_PREAMBLE)}")
         if error is not None:
             raise error
         return True

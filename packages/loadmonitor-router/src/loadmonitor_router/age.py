@@ -73,19 +73,22 @@ def age_ms(report: WorkerReport, now_ns: int) -> float | None:
         report: A report as its client handed it over.
         now_ns: Now, on the clock of the client that received the report.
     """
-    own = own_age_ms(report)
-    if own is None or report.receipt.delay_ms is None:
-        return None
-    return own + report.receipt.delay_ms + (now_ns - report.receipt.monotonic_ns) / _NS_PER_MS
+    return _grown(report, own_age_ms(report), now_ns)
 
 
 def rank_age_ms(report: WorkerReport, rank: RankLoad, now_ns: int) -> float | None:
     """Return the age of one rank's numbers in milliseconds, or None when unknown; the oldest rank's is `age_ms`."""
-    age = age_ms(report, now_ns)
-    if age is None or rank.snapshot_time_unix_ms is None:
+    own = own_age_ms(report)
+    if own is None or rank.snapshot_time_unix_ms is None:
         return None
     oldest = min(other.snapshot_time_unix_ms for other in report.ranks if other.snapshot_time_unix_ms is not None)
-    return max(0.0, age - (rank.snapshot_time_unix_ms - oldest))
+    return _grown(report, max(0, own - (rank.snapshot_time_unix_ms - oldest)), now_ns)
+
+
+def _grown(report: WorkerReport, own_ms: float | None, now_ns: int) -> float | None:
+    if own_ms is None or report.receipt.delay_ms is None:
+        return None
+    return own_ms + report.receipt.delay_ms + (now_ns - report.receipt.monotonic_ns) / _NS_PER_MS
 
 
 def assess(report: WorkerReport | None, now_ns: int, freshness_ms: float = DEFAULT_FRESHNESS_MS) -> Assessment:

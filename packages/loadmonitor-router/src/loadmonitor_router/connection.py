@@ -3,9 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-import loadmonitor_proto as wire
 from loadmonitor_router.errors import DropReason
+
+if TYPE_CHECKING:  # protobuf is needed by whoever has a message, not to describe a connection
+    import loadmonitor_proto as wire
 
 
 class ConnectionState(StrEnum):
@@ -49,7 +52,7 @@ class Grant:
     max_unacked_reports: int | None
 
     @classmethod
-    def from_wire(cls, response: wire.RegisterResponse, *, window: int | None) -> "Grant":
+    def from_wire(cls, response: "wire.RegisterResponse", *, window: int | None) -> "Grant":
         """Read an acknowledgement.
 
         Args:
