@@ -10,6 +10,7 @@ from importlib.metadata import version
 
 from cyclopts import App, CycloptsError
 
+from loadmonitor_router.cli.demo import demo
 from loadmonitor_router.cli.watch import watch
 from loadmonitor_router.errors import ConfigError, LoadMonitorRouterError
 
@@ -25,7 +26,7 @@ app = App(
     exit_on_error=False,
     suppress_keyboard_interrupt=False,
 )
-for _command in (watch,):
+for _command in (watch, demo):
     app.command(_command)
 
 

@@ -138,7 +138,8 @@ class Watch:
             self._reports.pop(address, None)
         self._news.set()
 
-    def _stop(self, code: int) -> None:
+    def stop(self, code: int) -> None:
+        """End `forever` or `first` with this exit code."""
         self._exit_code = code
         self._news.set()
 
@@ -146,7 +147,7 @@ class Watch:
     def _stop_signals(self) -> Iterator[None]:
         loop = asyncio.get_running_loop()
         for number, code in _STOPPED.items():
-            loop.add_signal_handler(number, self._stop, code)
+            loop.add_signal_handler(number, self.stop, code)
         try:
             yield
         finally:

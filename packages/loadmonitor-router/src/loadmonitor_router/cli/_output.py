@@ -23,7 +23,7 @@ class Output(Protocol):
         """Leave the terminal as it was."""
 
 
-def make_output(*, as_json: bool, is_terminal: bool, live: bool, width: int) -> Output:
+def make_output(*, as_json: bool, is_terminal: bool, live: bool, width: int, brief: bool = False) -> Output:
     """Choose the way.
 
     Args:
@@ -31,11 +31,12 @@ def make_output(*, as_json: bool, is_terminal: bool, live: bool, width: int) -> 
         is_terminal: Standard output is one.
         live: More than one look is to come.
         width: Length of the longest address.
+        brief: Where every change is a line, leave out the ranks.
     """
     if as_json:
         return JsonOutput()
     if not is_terminal:
-        return PlainOutput(width)
+        return PlainOutput(width, brief=brief)
     from loadmonitor_router.cli._table import TableOutput  # noqa: PLC0415 - only a terminal needs rich
 
     return TableOutput(live=live)
@@ -58,8 +59,9 @@ class JsonOutput:
 class PlainOutput:
     """A line for every row whose numbers, status or reason have changed, below a line of titles."""
 
-    def __init__(self, width: int) -> None:
-        """Set the width of the first column."""
+    def __init__(self, width: int, *, brief: bool) -> None:
+        """Set the width of the first column, and whether to leave out the ranks."""
+        self._brief = brief
         self._format = f"{{:<24}}  {{:<{max(width, 6)}}}  {{:<4}}  {{:<11}}  {{:>6}}  {{:>5}}  {{:>5}}  {{:>9}}  {{:>5}}  {{:>9}}  {{}}"
         self._printed: dict[tuple[str, str], Row] = {}
 
@@ -68,7 +70,7 @@ class PlainOutput:
         if not self._printed:
             titles = ("TIME", "WORKER", "RANK", "STATUS", "AGE", "RUN", "WAIT", "UNCACHED", "USAGE", "GEN tok/s")
             _print(self._format.format(*titles, "REASON"))
-        current = {(row.worker, row.rank): row for row in rows(shown)}
+        current = {(row.worker, row.rank): row for row in rows(shown)[: 1 if self._brief else None]}
         gone = [key for key in self._printed if key[0] == shown.worker and key not in current]
         for key in gone:
             del self._printed[key]
