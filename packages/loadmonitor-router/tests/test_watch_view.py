@@ -148,11 +148,16 @@ def test_a_json_line_of_a_lost_worker_has_no_report(clock: ManualClock) -> None:
     assert (line["freshness"], line["connection"]) == ("missing", "backing_off")
 
 
-def plain_lines(capsys: pytest.CaptureFixture[str], *shown: WorkerView) -> list[list[str]]:
-    output = PlainOutput(width=3)
+def plain_lines(capsys: pytest.CaptureFixture[str], *shown: WorkerView, brief: bool = False) -> list[list[str]]:
+    output = PlainOutput(width=3, brief=brief)
     for one in shown:
         output.show(one)
     return [line.split() for line in capsys.readouterr().out.splitlines()]
+
+
+def test_brief_plain_output_leaves_out_the_ranks(clock: ManualClock, capsys: pytest.CaptureFixture[str]) -> None:
+    shown = view("w:1", connection(), report(clock, *three_ranks()), clock)
+    assert [line[2] for line in plain_lines(capsys, shown, brief=True)] == ["RANK", "all"]
 
 
 def test_plain_output_prints_only_the_rows_that_changed(clock: ManualClock, capsys: pytest.CaptureFixture[str]) -> None:
