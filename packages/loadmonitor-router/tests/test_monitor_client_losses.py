@@ -366,6 +366,7 @@ async def test_a_consumer_that_is_cancelled_while_waiting_costs_no_report(
         await asyncio.wait({waiting})
         await stream.report(wire_report(1))
         assert (await anext(client)).sequence_id == 1
+        clock.advance(900)
         assert await stream.receive() == RouterFrame(keep_alive=KeepAlive(acked_sequence_id=1))
 
 

@@ -23,7 +23,7 @@ def ack(sequence_id: int) -> wire.RouterFrame:
 def grant(**fields: Any) -> wire.WorkerFrame:
     """An acknowledgement of a Worker that knows the extension; None leaves a field out."""
     complete = {
-        "lease_ttl_ms": 15_000, "renew_after_ms": 5_000, "report_interval_ms": 1_000, "stale_after_ms": 3_000,
+        "lease_ttl_ms": 15_000, "renew_after_ms": 5_000, "report_interval_ms": 50, "stale_after_ms": 3_000,
         "source_instance_id": "a", "min_report_interval_ms": 10, "max_lease_ttl_ms": 300_000,
     }  # fmt: skip
     response = wire.RegisterResponse()

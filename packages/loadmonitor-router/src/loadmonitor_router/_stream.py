@@ -5,6 +5,7 @@ renewed by every frame we send, an acknowledgement or, when there is none to sen
 """
 
 import loadmonitor_proto as wire
+from loadmonitor_router._acks import AckTiming
 from loadmonitor_router._delay import CreditedDelay, EstimatedDelay
 from loadmonitor_router._ingest import Ingest
 from loadmonitor_router.config import ClientConfig
@@ -56,6 +57,7 @@ class StreamSession:
         self._registered_ns = now_ns
         self._sent_ns: int | None = None
         self._delay: CreditedDelay | EstimatedDelay | None = None
+        self._acks = AckTiming(None)
         self._outstanding: dict[int, bool] = {}  # sequence -> taken by the consumer; in the order of arrival
         self._newest = -1
         self._covered = 0
@@ -65,7 +67,8 @@ class StreamSession:
         """When `next_frame` must be asked again, at the latest."""
         if self.grant is None or self._sent_ns is None:
             return self._registered_ns + self._config.ack_timeout_ms * _NS_PER_MS
-        return self._sent_ns + self.grant.renew_after_ms * _RENEWAL_NS_PER_MS
+        renewal_ns = self._sent_ns + self.grant.renew_after_ms * _RENEWAL_NS_PER_MS
+        return min(renewal_ns, self._acks.due_ns) if self._covered else renewal_ns
 
     def send_deadline_ns(self, now_ns: int) -> int:
         """When a frame that is sent now must have been taken: after the lease it renews has run out it is of no use."""
@@ -125,7 +128,7 @@ class StreamSession:
         return self._report(frame.report, self._delay, now_ns)
 
     def processed(self, sequence_id: int) -> bool:
-        """Note that the consumer has taken this report; return whether there is something to acknowledge now."""
+        """Note that the consumer has taken this report; return whether there is something to acknowledge."""
         if sequence_id in self._outstanding:
             self._outstanding[sequence_id] = True
         while (first := next(iter(self._outstanding), None)) is not None and self._outstanding[first]:
@@ -145,6 +148,7 @@ class StreamSession:
             self._delay = EstimatedDelay(self._registered_ns)
         else:
             self.window = self.grant.max_unacked_reports
+            self._acks = AckTiming(self.grant.report_interval_ms)
             self._delay = CreditedDelay(self.window, self._registered_ns)
 
     def _report(
@@ -152,6 +156,7 @@ class StreamSession:
     ) -> WorkerReport | None:
         if isinstance(delay, CreditedDelay):
             delay_ms = delay.bound_ms(now_ns)
+            self._acks.received(now_ns)
             if report.sequence_id > max(self._outstanding, default=self._newest):
                 self._outstanding[report.sequence_id] = False
         else:
@@ -164,7 +169,7 @@ class StreamSession:
         return admitted
 
     def _take_acknowledgement(self, now_ns: int) -> int | None:
-        if not isinstance(self._delay, CreditedDelay) or not self._covered:
+        if not isinstance(self._delay, CreditedDelay) or not self._covered or now_ns < self._acks.due_ns:
             return None
         self._delay.credit(now_ns, self._covered)
         self._covered = 0
