@@ -381,6 +381,19 @@ async def test_a_session_without_credit_skips_its_deadline_and_waits_for_the_nex
         assert (await router.report()).sequence_id == sequence_id
 
 
+@pytest.mark.clause("ACK-1", "ACK-2")
+async def test_a_session_without_credit_gets_no_report_that_was_read_for_another(bench: Bench) -> None:
+    withheld = await bench.registered("withheld", interval_ms=100, window=1)
+    other = await bench.registered("other", interval_ms=100)
+    await bench.clock.advance(100)
+    first = await other.report()
+    await withheld.keep_alive(acked=1)
+    await bench.seen(lambda: bench.lease_until_ms("withheld") == 15_100)
+    await bench.clock.advance(100)
+    assert (await other.report()).sequence_id == first.sequence_id + 1
+    assert (await withheld.report()).sequence_id == first.sequence_id + 1
+
+
 @pytest.mark.clause("ACK-3")
 async def test_acknowledging_a_report_that_was_never_sent_ends_the_stream(bench: Bench) -> None:
     router = await bench.registered(window=1)
