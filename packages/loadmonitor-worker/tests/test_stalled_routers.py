@@ -47,8 +47,7 @@ async def stall_10_seconds_at_20_hz(bench: Bench, window: int | None) -> list[in
             return ages
         ages.append(resumed_ms - report.report_time_unix_ms)
         if len(ages) == window:
-            await router.keep_alive(acked=report.sequence_id)
-            await bench.seen(lambda: bench.lease_until_ms() == bench.clock.monotonic_ns() / 1e6 + 15_000)
+            await bench.acknowledge(router, report.sequence_id)
             await bench.clock.advance(50)
 
 

@@ -368,14 +368,14 @@ async def test_a_session_without_credit_skips_its_deadline_and_waits_for_the_nex
     await bench.clock.advance(300)
     assert bench.source.pulls == 2
     assert bench.reporter.counters.coalesced_reports == 3
-    await router.keep_alive(acked=1)
+    await bench.acknowledge(router, 1)
     await bench.clock.advance(50)
     assert bench.source.pulls == 2
     await bench.clock.advance(50)
     report = await router.report()
     assert report.sequence_id == 3
     assert report.report_time_unix_ms - bench.clock.wall_offset_ms == 500
-    await router.keep_alive(acked=3)
+    await bench.acknowledge(router, 3)
     for sequence_id in (4, 5):
         await bench.clock.advance(100)
         assert (await router.report()).sequence_id == sequence_id
@@ -387,8 +387,7 @@ async def test_a_session_without_credit_gets_no_report_that_was_read_for_another
     other = await bench.registered("other", interval_ms=100)
     await bench.clock.advance(100)
     first = await other.report()
-    await withheld.keep_alive(acked=1)
-    await bench.seen(lambda: bench.lease_until_ms("withheld") == 15_100)
+    await bench.acknowledge(withheld, 1, "withheld")
     await bench.clock.advance(100)
     assert (await other.report()).sequence_id == first.sequence_id + 1
     assert (await withheld.report()).sequence_id == first.sequence_id + 1

@@ -107,6 +107,13 @@ class Bench:
         assert session is not None
         return session.lease_until_ns / 1_000_000
 
+    async def acknowledge(self, router: Router, sequence_id: int, router_id: str = "r") -> None:
+        """Acknowledge for a registered router, and wait until the reporter has read it."""
+        session = self.reporter._server._monitor._table.holder(router_id)
+        assert session is not None
+        await router.keep_alive(acked=sequence_id)
+        await self.seen(lambda: all(unacked > sequence_id for unacked in session._unacked))
+
     def report_waits(self, router_id: str = "r") -> bool:
         """Whether a report has been offered to a registered router that gRPC hasn't taken yet."""
         session = self.reporter._server._monitor._table.holder(router_id)
