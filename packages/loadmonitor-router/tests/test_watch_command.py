@@ -86,7 +86,7 @@ async def test_once_exits_1_and_says_why_when_a_worker_is_not_there() -> None:
     assert (code, err) == (1, "")
     (lost,) = (line for line in out.splitlines() if address in line)
     assert lost.split()[2:10] == ["all", "missing", "-", "-", "-", "-", "-", "-"]
-    assert lost.endswith("Connection refused")
+    assert "Connection refused" in lost
 
 
 async def test_once_exits_1_when_a_worker_is_not_fresh() -> None:
@@ -187,8 +187,9 @@ async def test_on_a_terminal_there_is_a_table_that_is_redrawn() -> None:
             env={**os.environ, "COLUMNS": "140", "TERM": "xterm"},
         )
         os.close(terminal)
+        wanted = ["██████▌·· 0.72", "2 workers", "1 fresh", "Connection refused"]
         text = b""
-        while text.count(b"GEN tok/s") < 3 or b"Connection refused" not in text or b"fresh" not in text:
+        while text.count(b"GEN tok/s") < 3 or not all(part.encode() in text for part in wanted):
             text += await asyncio.to_thread(os.read, shown, 65_536)
         process.send_signal(signal.SIGTERM)
         draining = asyncio.create_task(asyncio.to_thread(drain, shown))
@@ -196,9 +197,6 @@ async def test_on_a_terminal_there_is_a_table_that_is_redrawn() -> None:
         await draining
         os.close(shown)
     assert (process.returncode, err) == (0, b"")
-    assert "██████▌·· 0.72".encode() in text
-    assert b"2 workers" in text
-    assert b"1 fresh" in text
 
 
 async def test_help_and_version_do_not_wait_for_grpc() -> None:

@@ -13,7 +13,7 @@ from cyclopts import App, CycloptsError
 from loadmonitor_router.cli.watch import watch
 from loadmonitor_router.errors import ConfigError, LoadMonitorRouterError
 
-app = App(
+app: App = App(
     name="loadmonitor",
     help="Watch the load that inference engines report.",
     version=lambda: version("loadmonitor-router"),
