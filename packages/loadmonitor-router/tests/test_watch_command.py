@@ -5,6 +5,7 @@ import json
 import os
 import pty
 import signal
+import socket
 import sys
 import sysconfig
 from asyncio.subprocess import PIPE, Process
@@ -87,6 +88,16 @@ async def test_once_exits_1_and_says_why_when_a_worker_is_not_there() -> None:
     (lost,) = (line for line in out.splitlines() if address in line)
     assert lost.split()[2:10] == ["all", "missing", "-", "-", "-", "-", "-", "-"]
     assert "Connection refused" in lost
+
+
+async def test_a_black_hole_delays_neither_the_answer_nor_the_exit() -> None:
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        code, out, err = await run("watch", address, "--once", "--json", "--timeout", "0.1")
+    assert (code, err) == (1, "")
+    assert (json.loads(out)["freshness"], json.loads(out)["reason"]) == ("missing", "connecting")
 
 
 async def test_once_exits_1_when_a_worker_is_not_fresh() -> None:
