@@ -40,7 +40,7 @@ def report(sequence_id: int, *, report_time_unix_ms: int = 1_750_000_000_020) ->
 def opened(window: int | None = 1) -> StreamSession:
     """A session that has sent its register at time 0."""
     config = ClientConfig(router_id="r", max_unacked_reports=window)
-    session = StreamSession("w:1", config, Ingest(), now_ns=0)
+    session = StreamSession("w:1", config, Ingest())
     session.next_frame(0)
     return session
 
@@ -54,7 +54,7 @@ def running(window: int | None = 1, **fields: Any) -> StreamSession:
 @pytest.mark.clause("OPEN-1")
 def test_the_first_frame_is_the_register_and_it_is_sent_once() -> None:
     config = ClientConfig(router_id="r", report_interval_ms=20, lease_ttl_ms=30, max_unacked_reports=None)
-    session = StreamSession("w:1", config, Ingest(), now_ns=0)
+    session = StreamSession("w:1", config, Ingest())
     request = wire.RegisterRequest(router_id="r", report_interval_ms=20, lease_ttl_ms=30)
     assert session.next_frame(0) == wire.RouterFrame(register=request)
     assert session.next_frame(1) is None

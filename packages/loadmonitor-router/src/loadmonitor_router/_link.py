@@ -26,10 +26,18 @@ from loadmonitor_router._stream import StreamLostError
 from loadmonitor_router.interfaces import Clock, TimerHandle
 
 _PREAMBLE = "failed to connect to all addresses; last error: UNKNOWN: "
+_WRITE_FAILED = "Internal error from Core"
 
 
 class NoServiceError(StreamLostError):
     """Something answers at the address, but it has no load reporter."""
+
+
+class UnheardError(StreamLostError):
+    """The Worker ended the call before the first frame was on its way, and gRPC has lost what it said.
+
+    Releases before 1.84 put the failed write in place of the Worker's status. Who reads before writing gets to hear it.
+    """
 
 
 class Link:
@@ -151,6 +159,8 @@ class Link:
                     f"{self._address} has no {SERVICE_NAME} (gRPC UNIMPLEMENTED): "
                     "start the engine's load reporter, or give the reporter's port instead of the engine's"
                 )
+            if error.details() == _WRITE_FAILED:
+                raise UnheardError("the Worker ended the stream while a frame was on its way to it")
             raise StreamLostError(f"{error.code().name}: {(error.details() or '').removeprefix(_PREAMBLE)}")
         if error is not None:
             raise error

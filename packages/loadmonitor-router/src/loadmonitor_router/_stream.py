@@ -39,14 +39,13 @@ class StreamSession:
         restart_reason: Why the stream should be opened anew although it works, or None.
     """
 
-    def __init__(self, address: str, config: ClientConfig, ingest: Ingest, now_ns: int) -> None:
+    def __init__(self, address: str, config: ClientConfig, ingest: Ingest) -> None:
         """Begin; the first `next_frame` is the `register`.
 
         Args:
             address: The Worker, for messages.
             config: The client's settings.
             ingest: The Worker's reports across streams.
-            now_ns: When sending the register begins.
         """
         self.grant: Grant | None = None
         self.window = 1
@@ -54,7 +53,7 @@ class StreamSession:
         self._address = address
         self._config = config
         self._ingest = ingest
-        self._registered_ns = now_ns
+        self._registered_ns = 0
         self._sent_ns: int | None = None
         self._delay: CreditedDelay | EstimatedDelay | None = None
         self._acks = AckTiming(None)
@@ -82,7 +81,7 @@ class StreamSession:
             StreamLostError: The Worker hasn't acknowledged the registration in time.
         """
         if self._sent_ns is None:
-            self._sent_ns = now_ns
+            self._sent_ns = self._registered_ns = now_ns
             return wire.RouterFrame(
                 register=wire.RegisterRequest(
                     router_id=self._config.router_id,

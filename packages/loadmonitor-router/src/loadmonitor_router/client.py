@@ -14,7 +14,7 @@ from loadmonitor_proto import StreamErrorCode, WorkerFrame
 from loadmonitor_router._backoff import Backoff
 from loadmonitor_router._clock import Signal, SystemClock
 from loadmonitor_router._ingest import Ingest
-from loadmonitor_router._link import Link, NoServiceError
+from loadmonitor_router._link import Link, NoServiceError, UnheardError
 from loadmonitor_router._stream import StreamLostError, StreamSession
 from loadmonitor_router.channel import KEEPALIVE_TIME, channel_options
 from loadmonitor_router.config import ClientConfig, normalize_address
@@ -25,6 +25,7 @@ from loadmonitor_router.reports import WorkerReport
 
 _NS_PER_MS = 1_000_000
 _CLOSE_NS = 1_000 * _NS_PER_MS
+_LISTEN_NS = 100 * _NS_PER_MS
 _TOO_MANY_PINGS = "too many pings"  # how gRPC words that the peer wants fewer pings
 _SPARSEST_PINGS_MS = 320_000  # a gRPC server that says nothing about pings accepts one every 300 s
 
@@ -100,6 +101,7 @@ class MonitorClient:
         self._closing = False
         self._failure: BaseException | None = None
         self._link: Link | None = None
+        self._listen_first = False
         self._state = ConnectionState.CLOSED
         self._since_ns = self._clock.monotonic_ns()
         self._retry_at_ns: int | None = None
@@ -188,7 +190,10 @@ class MonitorClient:
             try:
                 await self._stream()
             except StreamLostError as loss:
-                await self._back_off(loss)
+                unheard = isinstance(loss, UnheardError) and self._state is ConnectionState.CONNECTING
+                self._listen_first = unheard and not self._listen_first
+                if not self._listen_first:
+                    await self._back_off(loss)
             finally:
                 self._link = None
 
@@ -200,8 +205,10 @@ class MonitorClient:
             self._link = link
             if not await self._connect(link):
                 return
-            session = StreamSession(self.address, self.config, self._ingest, self._clock.monotonic_ns())
+            session = StreamSession(self.address, self.config, self._ingest)
             link.start_reading(partial(self._take, session))
+            if self._listen_first and not await self._hears_nothing(link):
+                return
             while not self._closing:
                 link.check()
                 if session.restart_reason is not None:
@@ -218,6 +225,14 @@ class MonitorClient:
                 while True:
                     link.check()
                     await self._signal.wait(deadline_ns)
+
+    async def _hears_nothing(self, link: Link) -> bool:
+        """Let a Worker that wants nothing of us say so; return False when the client is closing."""
+        until_ns = self._clock.monotonic_ns() + _LISTEN_NS
+        while not self._closing and self._clock.monotonic_ns() < until_ns:
+            link.check()
+            await self._signal.wait(until_ns)
+        return not self._closing
 
     async def _connect(self, link: Link) -> bool:
         """Wait for the connection; return False when the client is closing."""

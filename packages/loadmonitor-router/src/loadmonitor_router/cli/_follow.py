@@ -69,7 +69,8 @@ class Watch:
         async with self._following():
             while self._exit_code is None:
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self._news.wait(), _TICK_SECONDS)
+                    async with asyncio.timeout(_TICK_SECONDS):
+                        await self._news.wait()
                 self._news.clear()
                 views = self._views()
                 for shown in views:
