@@ -436,3 +436,16 @@ async def test_bytes_that_are_no_frame_are_refused(bench: Bench) -> None:
         error = await router.ended()
         assert error is not None
         assert error.code == "INVALID_ARGUMENT"
+
+
+@pytest.mark.clause("END-4")
+async def test_an_oversized_frame_ends_its_stream_only(bench: Bench) -> None:
+    other = await bench.registered("other")
+    router = await bench.router()
+    await router.send(register("r" * 70_000))
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await router.ended()
+    assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+    await bench.seen(lambda: bench.open_streams() == 1)
+    await bench.clock.advance(1_000)
+    await other.report()

@@ -21,7 +21,6 @@ from loadmonitor_router.age import (
     own_age_ms,
     rank_age_ms,
 )
-from loadmonitor_router.channel import channel_options
 from loadmonitor_router.config import ClientConfig, normalize_address
 from loadmonitor_router.connection import Connection, ConnectionState, Grant
 from loadmonitor_router.errors import (
@@ -73,7 +72,6 @@ __all__ = [
     "WorkerType",
     "age_ms",
     "assess",
-    "channel_options",
     "decode_report",
     "normalize_address",
     "own_age_ms",

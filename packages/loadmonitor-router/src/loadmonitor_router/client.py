@@ -11,15 +11,15 @@ from types import MappingProxyType, TracebackType
 from typing import Self
 
 from loadmonitor_proto import StreamErrorCode, WorkerFrame
+from loadmonitor_proto.channel import KEEPALIVE_TIME, ChannelOptionError, client_options
 from loadmonitor_router._backoff import Backoff
 from loadmonitor_router._clock import Signal, SystemClock
 from loadmonitor_router._ingest import Ingest
 from loadmonitor_router._link import Link, NoServiceError, UnheardError
 from loadmonitor_router._stream import StreamLostError, StreamSession
-from loadmonitor_router.channel import KEEPALIVE_TIME, channel_options
 from loadmonitor_router.config import ClientConfig, normalize_address
 from loadmonitor_router.connection import Connection, ConnectionState, Grant
-from loadmonitor_router.errors import ClientStateError, LoadMonitorRouterError
+from loadmonitor_router.errors import ClientStateError, ConfigError, LoadMonitorRouterError
 from loadmonitor_router.interfaces import Clock
 from loadmonitor_router.reports import WorkerReport
 
@@ -74,7 +74,7 @@ class MonitorClient:
             max_unacked_reports: Reports that may be under way at once, or None.
             connect_timeout_ms: Time to get a connection.
             ack_timeout_ms: Time to have the registration acknowledged.
-            options: gRPC channel options to add or change; see `channel_options`.
+            options: gRPC channel options to add or change; see `loadmonitor_proto.channel.client_options`.
             on_connection: Called on the event loop with the new connection whenever its state has changed.
             clock: Time; the machine's when None.
 
@@ -90,7 +90,10 @@ class MonitorClient:
             connect_timeout_ms=connect_timeout_ms,
             ack_timeout_ms=ack_timeout_ms,
         )
-        self._options = channel_options(options)
+        try:
+            self._options = client_options(options)
+        except ChannelOptionError as error:
+            raise ConfigError(str(error)) from error
         self._ping_every_ms = int(self._options[KEEPALIVE_TIME])
         self._on_connection = on_connection
         self._clock = SystemClock() if clock is None else clock

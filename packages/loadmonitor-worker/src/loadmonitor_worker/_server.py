@@ -5,6 +5,7 @@ from uuid import uuid4
 
 import grpc.aio
 
+from loadmonitor_proto.channel import server_options
 from loadmonitor_proto.service import add_load_monitor_servicer
 from loadmonitor_worker._fire import FireLoop, ReporterCounters
 from loadmonitor_worker._listen import check_bindable, format_address
@@ -19,11 +20,6 @@ from loadmonitor_worker.interfaces import Clock, LoadSnapshotSource
 
 GOODBYE_SECONDS = 1.0
 """How long open streams may take to send their last frame; a router that doesn't read is cut off then."""
-
-_OPTIONS = (
-    # gRPC's default lets a second worker bind the same port, and the kernel then deals routers out to both.
-    ("grpc.so_reuseport", 0),
-)
 
 
 class ReporterServer:
@@ -65,7 +61,7 @@ class ReporterServer:
         """
         host, port = self._config.host, self._config.port or 0
         await check_bindable(host, port)
-        self._grpc = grpc.aio.server(options=_OPTIONS)
+        self._grpc = grpc.aio.server(options=tuple(server_options().items()))
         add_load_monitor_servicer(self._servicer, self._grpc)
         address = format_address(host, port)
         try:
