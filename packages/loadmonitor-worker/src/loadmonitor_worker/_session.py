@@ -3,7 +3,6 @@
 Times are nanoseconds on the reporter's monotonic clock.
 """
 
-from collections import deque
 from collections.abc import Callable
 
 LEASE_GRACE_NS = 50_000_000
@@ -49,9 +48,10 @@ class Session:
         self.on_ready = on_ready
         self.router_id: str | None = None
         self.ended = False
-        self._control: deque[bytes] = deque()
+        # Lists, though they are queues: they hold a few items at most, and an empty deque takes 600 bytes.
+        self._control: list[bytes] = []
         self._report: tuple[int, bytes] | None = None
-        self._unacked: deque[int] = deque()
+        self._unacked: list[int] = []
         self._newest_sent = 0
         self._frames_until_ns = 0
 
@@ -146,7 +146,7 @@ class Session:
         if sequence_id > self._newest_sent:
             return False
         while self._unacked and self._unacked[0] <= sequence_id:
-            self._unacked.popleft()
+            del self._unacked[0]
         return True
 
     # Outbox
@@ -169,7 +169,7 @@ class Session:
     def take(self) -> bytes | None:
         """Return the next frame to write, or None when nothing waits."""
         if self._control:
-            return self._control.popleft()
+            return self._control.pop(0)
         if self._report is None:
             return None
         self._newest_sent, frame = self._report
