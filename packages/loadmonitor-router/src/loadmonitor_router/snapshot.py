@@ -21,7 +21,7 @@ class WorkerTarget:
 
     url: str
     reporter: str
-    worker_type: WorkerType = WorkerType.WORKER_TYPE_REGULAR
+    worker_type: WorkerType = WorkerType.REGULAR
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
