@@ -143,9 +143,7 @@ class Link:
     def _give_up_at(self, deadline_ns: int) -> None:
         if self._give_up is not None:
             self._give_up.cancel()
-        self._give_up = self._clock.call_at(
-            deadline_ns, lambda: self.abort("the Worker took no frame within its own lease")
-        )
+        self._give_up = self._clock.call_at(deadline_ns, lambda: self.abort("the Worker takes no frames"))
 
     def _finished(self, task: asyncio.Task[None]) -> bool:
         if not task.done():
