@@ -20,13 +20,13 @@ async def test_frames_that_arrived_are_taken_in_although_a_write_has_found_the_c
     async with ScriptedWorker() as worker, Link(worker.address, (), signal, SystemClock()) as link:
         while not link.connected():
             await signal.wait(FAR_NS)
-        await link.send(RouterFrame(register=RegisterRequest(router_id="r")), FAR_NS)
+        await link.send(RouterFrame(register=RegisterRequest(router_id="r")), FAR_NS, "slow")
         stream = await worker.accept()
         await stream.acknowledge()
         await stream.report(wire_report(1))
         await stream.fail("LEASE_EXPIRED")
         while link._failure == "the Worker ended the stream":
-            await link.send(RouterFrame(keep_alive=KeepAlive()), FAR_NS)
+            await link.send(RouterFrame(keep_alive=KeepAlive()), FAR_NS, "slow")
         link.start_reading(taken.append)
         with pytest.raises(StreamLostError, match="while a frame was on its way"):  # noqa: PT012
             while True:
