@@ -173,15 +173,16 @@ async def test_a_reader_that_leaves_ends_the_command_in_silence() -> None:
         (["watch", "w:1", "W:1"], "address 'W:1' is there twice"),
         (["watch", "w:1", "--interval-ms", "0"], "report_interval_ms=0 is not allowed"),
         (["watch", "w:1", "--timeout", "0"], "--timeout 0.0 is not allowed"),
-        (["watch", "w:1", "--intervall-ms", "5"], "Did you mean --interval-ms"),
-        (["wach"], 'Did you mean "watch"'),
+        (["watch", "w:1", "--intervall-ms", "5"], "Did you mean"),
+        (["wach"], "Did you mean"),
     ],
 )
-async def test_a_usage_error_is_one_plain_message_on_stderr_and_exits_2(arguments: Sequence[str], error: str) -> None:
+async def test_a_usage_error_is_one_plain_line_on_stderr_and_exits_2(arguments: Sequence[str], error: str) -> None:
     code, out, err = await run(*arguments)
     assert (code, out) == (2, "")
     assert err.startswith("loadmonitor: ")
     assert error in err
+    assert err.count("\n") == 1
     assert not set(err) & set("╭│╰\x1b")
 
 
