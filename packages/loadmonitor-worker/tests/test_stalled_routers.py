@@ -86,6 +86,18 @@ async def test_a_lease_expires_on_a_blocked_stream_and_the_router_is_told_when_i
     await bench.seen(lambda: bench.open_streams() == 0)
 
 
+@pytest.mark.clause("CHANGE-1", "REPORT-6")
+async def test_a_repeated_register_while_a_report_waits_does_not_stop_the_reports(start: StartBench) -> None:
+    bench = await start(dp_size=MANY_RANKS)
+    router = await block(bench)
+    await router.send(register("stalled", interval_ms=10, lease_ms=70_000, window=1))
+    now_ms = bench.clock.monotonic_ns() / 1e6
+    await bench.seen(lambda: bench.lease_until_ms("stalled") == now_ms + 70_000)
+    fired = bench.reporter.counters.fires
+    await bench.clock.advance(20)
+    assert bench.reporter.counters.fires == fired + 2
+
+
 async def test_a_replaced_session_on_a_blocked_stream_counts_until_its_stream_has_closed(start: StartBench) -> None:
     bench = await start(dp_size=MANY_RANKS, max_sessions=1)
     blocked = await block(bench, "r")

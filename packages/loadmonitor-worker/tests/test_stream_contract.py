@@ -89,6 +89,19 @@ async def test_an_update_changes_the_interval_in_phase_and_is_neither_acknowledg
     assert (await router.report()).sequence_id == 3
 
 
+@pytest.mark.clause("CHANGE-1", "ACK-1")
+@pytest.mark.parametrize(("first", "later"), [(None, 1), (1, None), (1, 3)])
+async def test_a_repeated_register_leaves_the_window_as_it_was(
+    bench: Bench, first: int | None, later: int | None
+) -> None:
+    router = await bench.registered(interval_ms=100, lease_ms=5_000, window=first)
+    await router.send(register(interval_ms=100, lease_ms=7_000, window=later))
+    await bench.seen(lambda: bench.lease_until_ms() == 7_000)
+    for _ in range(3):
+        await bench.clock.advance(100)
+    assert bench.source.pulls == (4 if first is None else 1)
+
+
 @pytest.mark.clause("CHANGE-2")
 @pytest.mark.parametrize(
     ("frame", "named"),

@@ -21,7 +21,7 @@ class Session:
         lease_ns: Granted lease.
         deadline_ns: When the next report is due.
         lease_until_ns: When the lease runs out.
-        max_unacked: Most reports in flight, or None for a Router that doesn't acknowledge.
+        max_unacked: Most reports in flight, or None for a Router that doesn't acknowledge; the first `register` settles it.
         ended: Whether the stream takes no more reports; what was queued is still sent.
         on_ready: Called whenever `take` has something new to give.
     """
