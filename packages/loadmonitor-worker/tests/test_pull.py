@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
-from loadmonitor_worker import RankSnapshot
+from loadmonitor_worker import RankSnapshot, SourceError
 from loadmonitor_worker._pull import Puller
 from loadmonitor_worker._verdict import Attempt
 from loadmonitor_worker.testing import FakeSource, ManualClock, rank, settle
@@ -88,6 +88,32 @@ async def test_whatever_a_source_raises_is_a_failed_attempt(
     attempt = await puller(source, clock).outcome()
     assert attempt.error is not None
     assert type(error).__name__ in attempt.error
+
+
+class WordlessError(Exception):
+    """Can't be turned into text."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+class WordlessSourceError(WordlessError, SourceError):
+    """The same, of the kind whose text alone becomes the report's."""
+
+
+@pytest.mark.parametrize(
+    ("error", "named"), [(WordlessError(), "WordlessError"), (WordlessSourceError(), "str() of WordlessSourceError")]
+)
+async def test_an_error_that_has_no_text_is_a_failed_attempt_at_once(
+    source: FakeSource, clock: ManualClock, error: Exception, named: str
+) -> None:
+    source.error = error
+    delivered: list[Attempt] = []
+    puller(source, clock).pull(delivered.append)
+    await settle()
+    [attempt] = delivered
+    assert attempt.error is not None
+    assert named in attempt.error
 
 
 async def test_a_rank_set_that_changed_during_the_read_is_read_once_more(

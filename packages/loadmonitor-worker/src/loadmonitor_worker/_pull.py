@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from itertools import islice
 
+from loadmonitor_worker._describe import text_of
 from loadmonitor_worker._validate import validate_ranks
 from loadmonitor_worker._verdict import Attempt
 from loadmonitor_worker.errors import SourceError
@@ -93,9 +94,9 @@ class Puller:
                     ranks, clamped = validate_ranks(loads, expected, clamp=self._clamp)
                     return Attempt(ranks, None if ranks else "the source has no ranks yet", clamped)
         except SourceError as exc:
-            return Attempt(error=str(exc))
+            return Attempt(error=text_of(exc))
         except SystemExit:
             raise
         except BaseException as exc:  # noqa: BLE001 - whatever a source raises is its failure, never the reporter's
-            return Attempt(error=f"the source failed with {type(exc).__name__}: {exc}")
+            return Attempt(error=f"the source failed with {type(exc).__name__}: {text_of(exc)}")
         return Attempt(error="the rank set changed during the read, and again during the retry")
