@@ -1,7 +1,8 @@
 """One bounded pull a fire, whatever the source does."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, cast
 
 import pytest
 
@@ -159,18 +160,45 @@ async def test_a_source_without_ranks_is_a_failed_attempt(source: FakeSource, cl
     assert (await puller(source, clock).outcome()).error == "the source has no ranks yet"
 
 
+class Answering(FakeSource):
+    """Answers with whatever it was given."""
+
+    answer: Any = None
+
+    async def get_loads(self) -> Sequence[RankSnapshot]:
+        return cast("Sequence[RankSnapshot]", self.answer)
+
+
+@pytest.mark.parametrize(
+    ("answer", "named"),
+    [
+        ((item for item in [rank()]), "'generator'"),
+        ({0: rank()}, "'dict'"),
+        ({rank()}, "'set'"),
+        (None, "'NoneType'"),
+        (rank(), "'RankSnapshot'"),
+    ],
+)
+async def test_an_answer_that_is_no_sequence_is_refused_by_its_type(
+    clock: ManualClock, answer: object, named: str
+) -> None:
+    source = Answering(clock)
+    source.answer = answer
+    attempt = await puller(source, clock).outcome()
+    assert attempt.error == f"the source returned {named} where a sequence of RankSnapshot is expected"
+
+
 async def test_an_endless_answer_is_refused(clock: ManualClock) -> None:
-    class Endless(FakeSource):
-        async def get_loads(self) -> Sequence[RankSnapshot]:
-            def ranks() -> Iterator[RankSnapshot]:
-                dp_rank = 0
-                while True:
-                    yield rank(dp_rank)
-                    dp_rank += 1
+    class Endless(Sequence[RankSnapshot]):
+        def __getitem__(self, index: Any) -> Any:
+            return rank(index)
 
-            return ranks()  # type: ignore[return-value]
+        def __len__(self) -> int:
+            return 1
 
-    attempt = await puller(Endless(clock), clock).outcome()
+    source = Answering(clock)
+    source.answer = Endless()
+    attempt = await puller(source, clock).outcome()
     assert attempt.error == "rank 1 is not one of the one expected rank, 0"
 
 
