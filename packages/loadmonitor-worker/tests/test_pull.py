@@ -1,11 +1,12 @@
 """One bounded pull a fire, whatever the source does."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, cast
 
 import pytest
 
-from loadmonitor_worker import RankSnapshot
+from loadmonitor_worker import RankSnapshot, SourceError
 from loadmonitor_worker._pull import Puller
 from loadmonitor_worker._verdict import Attempt
 from loadmonitor_worker.testing import FakeSource, ManualClock, rank, settle
@@ -90,6 +91,32 @@ async def test_whatever_a_source_raises_is_a_failed_attempt(
     assert type(error).__name__ in attempt.error
 
 
+class WordlessError(Exception):
+    """Can't be turned into text."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+class WordlessSourceError(WordlessError, SourceError):
+    """The same, of the kind whose text alone becomes the report's."""
+
+
+@pytest.mark.parametrize(
+    ("error", "named"), [(WordlessError(), "WordlessError"), (WordlessSourceError(), "str() of WordlessSourceError")]
+)
+async def test_an_error_that_has_no_text_is_a_failed_attempt_at_once(
+    source: FakeSource, clock: ManualClock, error: Exception, named: str
+) -> None:
+    source.error = error
+    delivered: list[Attempt] = []
+    puller(source, clock).pull(delivered.append)
+    await settle()
+    [attempt] = delivered
+    assert attempt.error is not None
+    assert named in attempt.error
+
+
 async def test_a_rank_set_that_changed_during_the_read_is_read_once_more(
     source: FakeSource, clock: ManualClock
 ) -> None:
@@ -133,18 +160,45 @@ async def test_a_source_without_ranks_is_a_failed_attempt(source: FakeSource, cl
     assert (await puller(source, clock).outcome()).error == "the source has no ranks yet"
 
 
+class Answering(FakeSource):
+    """Answers with whatever it was given."""
+
+    answer: Any = None
+
+    async def get_loads(self) -> Sequence[RankSnapshot]:
+        return cast("Sequence[RankSnapshot]", self.answer)
+
+
+@pytest.mark.parametrize(
+    ("answer", "named"),
+    [
+        ((item for item in [rank()]), "'generator'"),
+        ({0: rank()}, "'dict'"),
+        ({rank()}, "'set'"),
+        (None, "'NoneType'"),
+        (rank(), "'RankSnapshot'"),
+    ],
+)
+async def test_an_answer_that_is_no_sequence_is_refused_by_its_type(
+    clock: ManualClock, answer: object, named: str
+) -> None:
+    source = Answering(clock)
+    source.answer = answer
+    attempt = await puller(source, clock).outcome()
+    assert attempt.error == f"the source returned {named} where a sequence of RankSnapshot is expected"
+
+
 async def test_an_endless_answer_is_refused(clock: ManualClock) -> None:
-    class Endless(FakeSource):
-        async def get_loads(self) -> Sequence[RankSnapshot]:
-            def ranks() -> Iterator[RankSnapshot]:
-                dp_rank = 0
-                while True:
-                    yield rank(dp_rank)
-                    dp_rank += 1
+    class Endless(Sequence[RankSnapshot]):
+        def __getitem__(self, index: Any) -> Any:
+            return rank(index)
 
-            return ranks()  # type: ignore[return-value]
+        def __len__(self) -> int:
+            return 1
 
-    attempt = await puller(Endless(clock), clock).outcome()
+    source = Answering(clock)
+    source.answer = Endless()
+    attempt = await puller(source, clock).outcome()
     assert attempt.error == "rank 1 is not one of the one expected rank, 0"
 
 

@@ -91,11 +91,9 @@ class Monitor:
         if problem is not None:
             self.fail(session, StreamErrorCode.INVALID_ARGUMENT, problem)
             return
-        max_unacked = request.max_unacked_reports if request.HasField("max_unacked_reports") else None
         interval_ms = self._granted_interval_ms(request.report_interval_ms)
         lease_ms = self._granted_lease_ms(request.lease_ttl_ms)
         if session.router_id is not None:
-            session.max_unacked = max_unacked
             session.change(interval_ns=interval_ms * _MS, lease_ns=lease_ms * _MS, now_ns=now_ns)
             self._on_change()
             return
@@ -113,7 +111,7 @@ class Monitor:
             request.router_id,
             interval_ns=interval_ms * _MS,
             lease_ns=lease_ms * _MS,
-            max_unacked=max_unacked,
+            max_unacked=request.max_unacked_reports if request.HasField("max_unacked_reports") else None,
             anchor_ns=now_ns if self._config.alignment == "registration" else 0,
             now_ns=now_ns,
         )

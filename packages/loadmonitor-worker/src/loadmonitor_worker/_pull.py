@@ -1,14 +1,14 @@
 """One bounded pull of the source a fire, whatever the source does: fail, hang, ignore cancellation, change its ranks."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import islice
 
+from loadmonitor_worker._describe import text_of
 from loadmonitor_worker._validate import validate_ranks
 from loadmonitor_worker._verdict import Attempt
 from loadmonitor_worker.errors import SourceError
 from loadmonitor_worker.interfaces import Clock, LoadSnapshotSource, TimerHandle
-from loadmonitor_worker.snapshot import RankSnapshot
 
 Deliver = Callable[[Attempt], None]
 
@@ -85,17 +85,19 @@ class Puller:
         try:
             for _ in range(2):
                 expected = self._expected_dp_ranks()
-                loads: tuple[RankSnapshot, ...] = tuple(
-                    # One more than expected shows that there are too many, however many a generator would go on to give.
-                    islice(await self._source.get_loads(), len(expected) + 1)
-                )
+                answer: object = await self._source.get_loads()
+                if not isinstance(answer, Sequence):
+                    kind = type(answer).__name__
+                    return Attempt(error=f"the source returned {kind!r} where a sequence of RankSnapshot is expected")
+                # One more than expected shows that there are too many, however many an odd sequence would go on to give.
+                loads = tuple(islice(answer, len(expected) + 1))
                 if expected == self._expected_dp_ranks():
                     ranks, clamped = validate_ranks(loads, expected, clamp=self._clamp)
                     return Attempt(ranks, None if ranks else "the source has no ranks yet", clamped)
         except SourceError as exc:
-            return Attempt(error=str(exc))
+            return Attempt(error=text_of(exc))
         except SystemExit:
             raise
         except BaseException as exc:  # noqa: BLE001 - whatever a source raises is its failure, never the reporter's
-            return Attempt(error=f"the source failed with {type(exc).__name__}: {exc}")
+            return Attempt(error=f"the source failed with {type(exc).__name__}: {text_of(exc)}")
         return Attempt(error="the rank set changed during the read, and again during the retry")
