@@ -74,7 +74,8 @@ def _is_count(value: Any, most: int = INT64_MAX) -> bool:
 
 
 def _is_ratio(value: Any) -> bool:
-    return (type(value) is float or type(value) is int) and 0 <= value < _INFINITY
+    # An integer beyond a float's range is below infinity too.
+    return 0 <= value < _INFINITY if type(value) is float else _is_count(value)
 
 
 def _is_clean(load: RankSnapshot) -> bool:
