@@ -1,6 +1,7 @@
 """One GET at a time, bounded in time and size, that leaves its host under no circumstances."""
 
 import asyncio
+import os
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -128,27 +129,18 @@ class HttpGet:
         first = url = self._httpx.URL(self.url)
         for _ in range(1 + _MOST_REDIRECTS):
             async with client.stream("GET", url, headers=self._headers) as response:
-                if not response.has_redirect_location:
+                if response.next_request is None:
                     return HttpAnswer(response.status_code, dict(response.headers), await self._body(response))
-                url = self._redirected(first, url, response)
+                url = response.next_request.url
+            if _origin(url) != _origin(first):
+                raise SourceUnavailableError(
+                    HttpReason.REDIRECTED_OFF_HOST,
+                    f"{self.url} redirects to {url.scheme}://{url.host[:80]}:{_port(url)}, which is not followed: if the engine "
+                    "is there, give that address",
+                )
         raise SourceUnavailableError(
             HttpReason.TOO_MANY_REDIRECTS,
             f"{self.url} was redirected more than {_MOST_REDIRECTS} times: correct the address",
-        )
-
-    def _redirected(self, first: "httpx.URL", url: "httpx.URL", response: "httpx.Response") -> "httpx.URL":
-        try:
-            target: httpx.URL = url.join(response.headers["location"])
-        except self._httpx.InvalidURL:
-            raise SourceUnavailableError(
-                HttpReason.HTTP_STATUS, f"{self.url} answered {response.status_code} with a Location that is no URL"
-            ) from None
-        if _origin(target) == _origin(first) and not target.userinfo:
-            return target
-        raise SourceUnavailableError(
-            HttpReason.REDIRECTED_OFF_HOST,
-            f"{self.url} redirects to {target.scheme}://{target.host[:80]}:{target.port or _PORTS.get(target.scheme)}, where "
-            "no key is sent to: if the engine is there, give that address",
         )
 
     async def _body(self, response: "httpx.Response") -> bytes:
@@ -183,8 +175,9 @@ def _tls(url: str) -> ssl.SSLContext:
     return ssl.create_default_context() if url.startswith("https:") else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
-def _origin(url: "httpx.URL") -> tuple[str, str, int]:
-    return url.scheme, url.host, _port(url)
+def _origin(url: "httpx.URL") -> tuple[str, str, int, bytes]:
+    # With a user in it, httpx would send that instead of the key.
+    return url.scheme, url.host, _port(url), url.userinfo
 
 
 def _port(url: "httpx.URL") -> int:
@@ -193,8 +186,14 @@ def _port(url: "httpx.URL") -> int:
 
 def _cause(error: BaseException) -> str:
     """Return the operating system's words where there are some, which httpx keeps to the causes of its errors."""
-    causes: list[BaseException] = [error]
-    while (cause := causes[-1].__cause__ or causes[-1].__context__) is not None and len(causes) < 8:
-        causes.append(cause)
-    words = [cause.strerror for cause in causes if isinstance(cause, OSError) and cause.strerror]
+    causes = [error]
+    for cause in causes:
+        causes += cause.exceptions if isinstance(cause, BaseExceptionGroup) else ()
+        causes += filter(None, [cause.__cause__ or cause.__context__])
+    words = [_words(cause, cause.errno) for cause in causes if isinstance(cause, OSError) and cause.errno]
     return words[-1] if words else str(error) or type(error).__name__
+
+
+def _words(error: OSError, number: int) -> str:
+    # TLS has numbers of its own, names have negative ones, and asyncio's text of a failed connection says no reason.
+    return str(error.strerror) if isinstance(error, ssl.SSLError) or number < 0 else os.strerror(number)
