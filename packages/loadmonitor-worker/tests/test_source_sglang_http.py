@@ -299,6 +299,15 @@ async def test_nobody_listening_is_told_in_the_systems_words(host: str) -> None:
     await source.aclose()
 
 
+async def test_a_server_without_tls_under_https_is_told_in_the_words_of_tls() -> None:
+    async with http_engine(GOOD) as engine:
+        source = SglangHttpSource(engine.url.replace("http:", "https:"), timeout_ms=5_000)
+        error = await failure(source)
+        assert error.reason == HttpReason.UNREACHABLE
+        assert "SSL" in str(error)
+        await source.aclose()
+
+
 async def test_a_name_that_nobody_knows_is_unreachable() -> None:
     source = SglangHttpSource("http://engine.invalid:30000", timeout_ms=30_000)
     assert (await failure(source)).reason == HttpReason.UNREACHABLE
