@@ -11,8 +11,19 @@ from loadmonitor_worker._verdict import Attempt
 from loadmonitor_worker.testing import FakeSource, ManualClock, rank, settle
 
 
-def puller(source: FakeSource, clock: ManualClock, expected: Callable[[], frozenset[int]] | None = None) -> Puller:
-    return Puller(source, expected or source.expected_dp_ranks, clock, budget_ms=1_000, clamp=False)
+class PullerOnDemand(Puller):
+    """A puller whose outcome can be awaited."""
+
+    async def outcome(self) -> Attempt:
+        delivered: asyncio.Future[Attempt] = asyncio.get_running_loop().create_future()
+        self.pull(delivered.set_result)
+        return await delivered
+
+
+def puller(
+    source: FakeSource, clock: ManualClock, expected: Callable[[], frozenset[int]] | None = None
+) -> PullerOnDemand:
+    return PullerOnDemand(source, expected or source.expected_dp_ranks, clock, budget_ms=1_000, clamp=False)
 
 
 @pytest.fixture
@@ -30,13 +41,13 @@ async def test_a_source_that_hangs_fails_at_the_budget_and_recovers_when_it_answ
 ) -> None:
     reader = puller(source, clock)
     source.gate.clear()
-    pulling = asyncio.create_task(reader.pull())
+    pulling = asyncio.create_task(reader.outcome())
     await clock.advance(999)
     assert not pulling.done()
     await clock.advance(1)
     assert (await pulling).error == "the source did not answer within 1000 ms"
     source.gate.set()
-    assert (await reader.pull()).error is None
+    assert (await reader.outcome()).error is None
     assert clock.pending == []
 
 
@@ -56,15 +67,15 @@ async def test_a_source_that_ignores_cancellation_is_never_read_twice_at_once(cl
     source = Stubborn(clock)
     reader = puller(source, clock)
     source.gate.clear()
-    pulling = asyncio.create_task(reader.pull())
+    pulling = asyncio.create_task(reader.outcome())
     await clock.advance(1_000)
     assert (await pulling).error is not None
     await clock.advance(500)
-    assert (await reader.pull()).error == "the source has not answered an earlier read for 1500 ms"
+    assert (await reader.outcome()).error == "the source has not answered an earlier read for 1500 ms"
     assert source.pulls == 0
     source.gate.set()
     await settle()
-    assert (await reader.pull()).error is None
+    assert (await reader.outcome()).error is None
 
 
 @pytest.mark.parametrize(
@@ -74,7 +85,7 @@ async def test_whatever_a_source_raises_is_a_failed_attempt(
     source: FakeSource, clock: ManualClock, error: BaseException
 ) -> None:
     source.error = error
-    attempt = await puller(source, clock).pull()
+    attempt = await puller(source, clock).outcome()
     assert attempt.error is not None
     assert type(error).__name__ in attempt.error
 
@@ -84,14 +95,14 @@ async def test_a_rank_set_that_changed_during_the_read_is_read_once_more(
 ) -> None:
     sets = iter([frozenset({0}), frozenset({0, 1}), frozenset({0, 1}), frozenset({0, 1})])
     source.ranks = [rank(0), rank(1)]
-    attempt = await puller(source, clock, lambda: next(sets)).pull()
+    attempt = await puller(source, clock, lambda: next(sets)).outcome()
     assert [item.dp_rank for item in attempt.ranks] == [0, 1]
     assert source.pulls == 2
 
 
 async def test_a_rank_set_that_changes_again_during_the_retry_fails(source: FakeSource, clock: ManualClock) -> None:
     sets = iter([frozenset({0}), frozenset({1}), frozenset({2}), frozenset({3})])
-    attempt = await puller(source, clock, lambda: next(sets)).pull()
+    attempt = await puller(source, clock, lambda: next(sets)).outcome()
     assert attempt == Attempt(error="the rank set changed during the read, and again during the retry")
     assert source.pulls == 2
 
@@ -105,7 +116,7 @@ async def test_the_retry_shares_the_budget(source: FakeSource, clock: ManualCloc
         return sets.pop() if sets else frozenset({1})
 
     source.gate.clear()
-    pulling = asyncio.create_task(puller(source, clock, expected).pull())
+    pulling = asyncio.create_task(puller(source, clock, expected).outcome())
     await clock.advance(900)
     source.gate.set()
     await settle()
@@ -119,7 +130,7 @@ async def test_the_retry_shares_the_budget(source: FakeSource, clock: ManualCloc
 async def test_a_source_without_ranks_is_a_failed_attempt(source: FakeSource, clock: ManualClock) -> None:
     source.ranks = []
     source.expected = frozenset()
-    assert (await puller(source, clock).pull()).error == "the source has no ranks yet"
+    assert (await puller(source, clock).outcome()).error == "the source has no ranks yet"
 
 
 async def test_an_endless_answer_is_refused(clock: ManualClock) -> None:
@@ -133,16 +144,18 @@ async def test_an_endless_answer_is_refused(clock: ManualClock) -> None:
 
             return ranks()  # type: ignore[return-value]
 
-    attempt = await puller(Endless(clock), clock).pull()
+    attempt = await puller(Endless(clock), clock).outcome()
     assert attempt.error == "rank 1 is not one of the one expected rank, 0"
 
 
-async def test_cancelling_the_pull_cancels_the_read(source: FakeSource, clock: ManualClock) -> None:
+async def test_an_aborted_pull_cancels_the_read_and_delivers_nothing(source: FakeSource, clock: ManualClock) -> None:
+    reader = puller(source, clock)
     source.gate.clear()
-    pulling = asyncio.create_task(puller(source, clock).pull())
+    delivered: list[Attempt] = []
+    reader.pull(delivered.append)
     await settle()
-    pulling.cancel()
+    reader.abort()
     await settle()
-    assert pulling.cancelled()
     assert not [task for task in asyncio.all_tasks() if task.get_name() == "loadmonitor-pull"]
     assert clock.pending == []
+    assert delivered == []

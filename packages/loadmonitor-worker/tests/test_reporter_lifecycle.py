@@ -56,6 +56,8 @@ async def test_reporting_without_a_source_is_refused() -> None:
         ({"max_sessions": 0}, "max_sessions=0"),
         ({"pull_budget_ms": 0.5}, "pull_budget_ms=0.5"),
         ({"overshoot": "cap"}, "overshoot='cap'"),
+        ({"alignment": "phase"}, "alignment='phase'"),
+        ({"max_frames_per_second": 0}, "max_frames_per_second=0"),
         ({"worker_type": "draft"}, "regular, prefill, decode"),
     ],
 )

@@ -11,7 +11,9 @@ MS = 1_000_000
 
 def opened(*, interval_ms: int = 100, lease_ms: int = 1_000, max_unacked: int | None = None) -> Session:
     session = Session(on_ready=lambda: None)
-    session.open("r", interval_ns=interval_ms * MS, lease_ns=lease_ms * MS, max_unacked=max_unacked, now_ns=0)
+    session.open(
+        "r", interval_ns=interval_ms * MS, lease_ns=lease_ms * MS, max_unacked=max_unacked, anchor_ns=0, now_ns=0
+    )
     return session
 
 
@@ -75,7 +77,7 @@ def test_never_more_reports_are_in_flight_than_credits_were_granted(window: int,
 @given(st.integers(1, 10_000), st.integers(0, 10**6))
 def test_the_next_deadline_is_the_first_one_in_phase_after_now(interval_ns: int, now_ns: int) -> None:
     session = Session(on_ready=lambda: None)
-    session.open("r", interval_ns=interval_ns, lease_ns=1, max_unacked=None, now_ns=0)
+    session.open("r", interval_ns=interval_ns, lease_ns=1, max_unacked=None, anchor_ns=0, now_ns=0)
     session.skip(now_ns)
     assert now_ns < session.deadline_ns <= now_ns + interval_ns
     assert session.deadline_ns % interval_ns == 0
@@ -100,3 +102,11 @@ def test_a_loop_that_is_always_late_still_lets_leases_expire() -> None:
     while not session.judge_lease(now_ns := now_ns + 2 * LEASE_GRACE_NS + 1):
         looks += 1
         assert looks < 10
+
+
+def test_frames_are_counted_against_a_rate_with_a_seconds_slack() -> None:
+    session = opened()
+    admitted = [session.admit_frame(0, 10) for _ in range(12)]
+    assert admitted == [True] * 10 + [False] * 2
+    assert not session.admit_frame(100 * MS, 10)
+    assert session.admit_frame(400 * MS, 10)

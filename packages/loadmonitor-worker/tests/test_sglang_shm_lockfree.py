@@ -41,6 +41,32 @@ for n in itertools.count(1):
         print("writing", flush=True)
 """
 
+# Stores into the mapped file as the engine's writer does, at the speed of memory: a map so long that copying it takes as long
+# as storing it, and the lengths all alike, so that a single copy often holds the head of one map and the tail of another.
+MEMORY_HAMMER = """
+import itertools, mmap, msgspec, struct, sys
+from loadmonitor_worker.sources import SglangShmWriter
+SglangShmWriter(sys.argv[1], 1, 0).close()
+payloads = []
+for n in range(1_000_000, 1_000_500):
+    payload = msgspec.msgpack.encode({
+        "timestamp": float(n), "num_running_reqs": n, "note": "x" * 15_000, "num_waiting_reqs": n, "num_used_tokens": n
+    })
+    payloads.append(payload)
+file = open(sys.argv[1], "r+b")
+memory = mmap.mmap(file.fileno(), 0)
+end = 16 + len(payloads[0])
+length = struct.pack("<I", len(payloads[0]))
+for n in itertools.count():
+    memory[12:16] = bytes(4)
+    memory[16:end] = payloads[n % 500]
+    memory[12:16] = length
+    if n == 0:
+        print("writing", flush=True)
+    for _ in range(600):
+        pass
+"""
+
 READER = """
 import asyncio, contextlib, mmap, sys
 from loadmonitor_worker.errors import SourceUnavailableError
@@ -129,6 +155,23 @@ async def test_beside_a_writer_that_never_rests_no_torn_value_is_read(path: Path
     # A writer that gets no CPU time in mid-write looks like one that was stopped; it must be rare all the same.
     assert failures.keys() <= {ShmReason.LOCK_BUSY, ShmReason.TORN_SLOT}
     assert failures.total() < pulls / 20
+
+
+async def test_a_write_that_begins_while_a_slot_is_copied_is_noticed_by_the_second_copy(path: Path) -> None:
+    seen: set[int] = set()
+    with running(MEMORY_HAMMER, path) as writer:
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == "writing\n"
+        source = SglangShmSource(path)
+        while len(seen) < 400:
+            try:
+                (load,) = await source.get_loads()
+            except SourceUnavailableError:
+                continue
+            n = load.num_running_reqs
+            assert (load.snapshot_time_unix_ms, load.num_waiting_reqs, load.num_used_tokens) == (n * 1_000, n, n)
+            seen.add(n)
+        assert writer.poll() is None
 
 
 def test_a_reader_stopped_at_any_moment_holds_no_lock(path: Path, tmp_path: Path) -> None:

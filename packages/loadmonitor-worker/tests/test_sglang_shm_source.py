@@ -138,7 +138,7 @@ def test_fields_that_are_not_known_are_ignored(path: Path) -> None:
         assert pull(SglangShmSource(path)) == [full(0)]
 
 
-@pytest.mark.parametrize("size", [400, 900, 1_100, 5_000, SLOT - 312])
+@pytest.mark.parametrize("size", [400, 900, 1_100, 5_000, SLOT - 314])
 def test_maps_longer_than_the_first_read_are_read_whole(path: Path, size: int) -> None:
     with SglangShmWriter(path, 2, 1) as other, SglangShmWriter(path, 2, 0) as writer:
         other.write(full(1))
@@ -334,10 +334,12 @@ def test_whole_slots_are_read_though_the_lock_is_held_exclusively(path: Path) ->
 
 @pytest.mark.usefixtures("writers")
 def test_asking_after_the_lock_leaves_it_free(path: Path) -> None:
-    poke(path, 12, bytes(4))
-    assert (failure(SglangShmSource(path))).reason == ShmReason.TORN_SLOT
-    with path.open("rb") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    with ShmFile(path, msgpack_function("decode", "a test")) as file:
+        with pytest.raises(SourceUnavailableError) as caught:
+            file.fail({0: SlotFault.WRITING}, tried_ms=50)
+        with path.open("rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    assert caught.value.reason == ShmReason.TORN_SLOT
 
 
 @pytest.mark.usefixtures("writers")

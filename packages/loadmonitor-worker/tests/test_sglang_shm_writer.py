@@ -2,6 +2,8 @@
 
 import stat
 import struct
+import subprocess
+import sys
 from pathlib import Path
 
 import msgspec
@@ -99,3 +101,22 @@ def test_a_writer_that_can_not_start_leaves_no_file_open(path: Path) -> None:
     with pytest.raises(IsADirectoryError):
         SglangShmWriter(path, 1, 0)
     assert open_files() == before
+
+
+def test_a_write_that_fails_midway_leaves_the_slot_marked_as_half_written(path: Path) -> None:
+    program = """
+import resource, sys
+from loadmonitor_worker.snapshot import RankSnapshot
+from loadmonitor_worker.sources import SglangShmWriter
+writer = SglangShmWriter(sys.argv[1], 1, 0)
+writer.write(RankSnapshot(dp_rank=0, snapshot_time_unix_ms=1))
+resource.setrlimit(resource.RLIMIT_FSIZE, (40, 40))
+try:
+    writer.write(RankSnapshot(dp_rank=0, snapshot_time_unix_ms=2))
+except OSError as error:
+    print(error.strerror)
+"""
+    done = subprocess.run([sys.executable, "-c", program, path], capture_output=True, text=True, timeout=30, check=True)
+    assert done.stdout == "only 24 of 16380 bytes could be written at offset 16\n"
+    length, first = struct.unpack_from("<IB", path.read_bytes(), 12)
+    assert (length, first) == (0, 0xDE)

@@ -5,10 +5,13 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from loadmonitor_worker.errors import InvalidSnapshotError
 from loadmonitor_worker.snapshot import RankSnapshot
 from loadmonitor_worker.sources import ManagerSource
+from loadmonitor_worker.sources._sglang_fields import snapshot_unix_ms
 
 LOAD: dict[str, object] = {
     "timestamp": 1_700_000_000.123,
@@ -75,6 +78,12 @@ async def test_a_rank_that_has_not_published_has_no_snapshot_time() -> None:
 async def test_a_snapshot_time_is_rounded_down_to_the_millisecond() -> None:
     (load,) = await ManagerSource(Manager([LOAD | {"timestamp": 1_700_000_000.9999}])).get_loads()
     assert load.snapshot_time_unix_ms == 1_700_000_000_999
+
+
+@example(1_001)
+@given(st.integers(1, 4_000_000_000_000))
+def test_every_millisecond_survives_the_way_through_seconds(unix_ms: int) -> None:
+    assert snapshot_unix_ms({"timestamp": unix_ms / 1_000}) == unix_ms
 
 
 async def test_totals_that_the_manager_does_not_count_are_unknown() -> None:

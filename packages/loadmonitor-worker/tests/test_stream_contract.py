@@ -123,6 +123,43 @@ async def test_reports_follow_the_registrations_phase_and_missed_deadlines_are_s
     assert late.report_time_unix_ms - bench.clock.wall_offset_ms == 500
 
 
+@pytest.mark.clause("CHANGE-3")
+async def test_aligned_to_an_epoch_routers_share_reads_whenever_they_registered(start: StartBench) -> None:
+    bench = await start(alignment="epoch")
+    await bench.clock.advance(30)
+    first = await bench.registered("first", interval_ms=100)
+    await bench.clock.advance(20)
+    harmonic = await bench.registered("harmonic", interval_ms=200)
+    assert bench.source.pulls == 2
+    await bench.clock.advance(50)
+    assert (await first.report()).report_time_unix_ms - bench.clock.wall_offset_ms == 100
+    await bench.clock.advance(100)
+    assert await first.report() == await harmonic.report()
+    assert bench.source.pulls == 4
+    await first.send(update(report_interval_ms=50))
+    await bench.seen(lambda: bench.clock.pending[0] == 250_000_000)
+    await bench.clock.stall(275)
+    late = await first.report()
+    assert late == await harmonic.report()
+    await bench.clock.advance(25)
+    assert (await first.report()).report_time_unix_ms - bench.clock.wall_offset_ms == 500
+
+
+@pytest.mark.clause("OPEN-6")
+async def test_a_router_that_sends_too_many_frames_is_ended_and_others_are_served(start: StartBench) -> None:
+    bench = await start(max_frames_per_second=5)
+    other = await bench.registered("other")
+    flood = await bench.registered("flood")
+    for _ in range(5):
+        await flood.keep_alive()
+    error = await flood.ended()
+    assert error is not None
+    assert error.code == "RESOURCE_EXHAUSTED"
+    assert "5 frames a second" in error.message
+    await bench.clock.advance(1_000)
+    await other.report()
+
+
 @pytest.mark.clause("OPEN-6")
 async def test_a_router_beyond_the_maximum_is_refused_and_nobody_is_evicted(start: StartBench) -> None:
     bench = await start(max_sessions=1)

@@ -107,6 +107,11 @@ class Bench:
         assert session is not None
         return session.lease_until_ns / 1_000_000
 
+    def report_waits(self, router_id: str = "r") -> bool:
+        """Whether a report has been offered to a registered router that gRPC hasn't taken yet."""
+        session = self.reporter._server._monitor._table.holder(router_id)
+        return session is not None and session._report is not None
+
     def open_streams(self) -> int:
         """How many streams the reporter holds, also those whose session ended."""
         return len(self.reporter._server._monitor._table.open_streams)

@@ -1,15 +1,14 @@
 """The fire loop: the reporter's only timer. At a deadline: one pull, one report, one encoding, offered to all due sessions."""
 
+import asyncio
 from dataclasses import dataclass
 
 from loadmonitor_proto import StreamErrorCode
-from loadmonitor_worker._alarm import Alarm
-from loadmonitor_worker._protocol import Monitor
 from loadmonitor_worker._pull import Puller
-from loadmonitor_worker._report import ReportBuilder
+from loadmonitor_worker._report import ReportBuilder, error_frame
 from loadmonitor_worker._table import SessionTable
-from loadmonitor_worker._verdict import judge
-from loadmonitor_worker.interfaces import Clock
+from loadmonitor_worker._verdict import Attempt, judge
+from loadmonitor_worker.interfaces import Clock, TimerHandle
 
 
 @dataclass(slots=True)
@@ -28,46 +27,68 @@ class ReporterCounters:
 
 
 class FireLoop:
-    """Drives the sessions of a table; they are passive and are only offered reports."""
+    """Drives the sessions of a table; they are passive and are only offered reports.
+
+    It is a chain of callbacks: `step` looks at the table and either sets the timer for the next moment that matters or starts
+    a pull, whose delivery steps again. While a pull is under way, its budget is the timer.
+    """
 
     def __init__(
         self,
         table: SessionTable,
-        monitor: Monitor,
         puller: Puller,
         builder: ReportBuilder,
-        alarm: Alarm,
         clock: Clock,
         *,
         stale_after_ms: int,
     ) -> None:
         self._table = table
-        self._monitor = monitor
         self._puller = puller
         self._builder = builder
-        self._alarm = alarm
         self._clock = clock
         self._stale_after_ms = stale_after_ms
+        self._loop = asyncio.get_running_loop()
+        self._timer: TimerHandle | None = None
+        self._step_is_due = False
+        self._ended = False
         self.counters = ReporterCounters()
 
-    async def run(self) -> None:
-        """Fire for ever; cancel to stop."""
-        while True:
-            await self._alarm.sleep_until(self._table.next_wake(self._clock.monotonic_ns()))
-            now_ns = self._clock.monotonic_ns()
-            for session in self._table.lapsed(now_ns):
-                message = f"no frame arrived within the lease of {session.lease_ns // 1_000_000} ms"
-                self._monitor.fail(session, StreamErrorCode.LEASE_EXPIRED, message)
-            due = self._table.due(now_ns)
-            if any(session.has_credit for session in due):
-                await self._fire()
-            else:
-                for session in due:
-                    session.skip(now_ns)
-                self.counters.coalesced_reports += len(due)
+    def changed(self) -> None:
+        """Look at the table soon; sessions that change within one pass of the event loop share the look."""
+        if not self._step_is_due and not self._ended:
+            self._step_is_due = True
+            self._loop.call_soon(self._step)
 
-    async def _fire(self) -> None:
-        attempt = await self._puller.pull()
+    def end(self) -> None:
+        """Stop for good: no timer, no pull, no step after this."""
+        self._ended = True
+        self._puller.abort()
+        self._set_timer(None)
+
+    def _set_timer(self, when_ns: int | None) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = None if when_ns is None else self._clock.call_at(when_ns, self._step)
+
+    def _step(self) -> None:
+        self._step_is_due = False
+        if self._ended or self._puller.pulling:
+            return
+        now_ns = self._clock.monotonic_ns()
+        for session in self._table.lapsed(now_ns):
+            message = f"no frame arrived within the lease of {session.lease_ns // 1_000_000} ms"
+            session.end(error_frame(StreamErrorCode.LEASE_EXPIRED, message))
+        due = self._table.due(now_ns)
+        if any(session.has_credit for session in due):
+            self._set_timer(None)
+            self._puller.pull(self._deliver)
+            return
+        for session in due:
+            session.skip(now_ns)
+        self.counters.coalesced_reports += len(due)
+        self._set_timer(self._table.next_wake(now_ns))
+
+    def _deliver(self, attempt: Attempt) -> None:
         # Who receives the report is decided now: sessions came, changed, lapsed or earned credit during the pull.
         now_ns = self._clock.monotonic_ns()
         due = self._table.due(now_ns)
@@ -80,3 +101,4 @@ class FireLoop:
             session.skip(now_ns)
             if not session.has_credit or session.offer(self._builder.sequence_id, frame):
                 self.counters.coalesced_reports += 1
+        self._step()

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from loadmonitor_proto import RegisterRequest, RouterFrame, StreamErrorCode, UpdateConfigRequest
-from loadmonitor_worker import _report
+from loadmonitor_worker._report import acknowledgement_frame, error_frame
 from loadmonitor_worker._session import Session
 from loadmonitor_worker._table import SessionTable
 from loadmonitor_worker.config import ReporterConfig
@@ -50,7 +50,7 @@ class Monitor:
     def fail(self, session: Session, code: StreamErrorCode, message: str) -> None:
         """End a stream with an error frame."""
         self._table.remove(session)
-        session.end(_report.error(code, message))
+        session.end(error_frame(code, message))
         self._on_change()
 
     def stop(self, session: Session) -> None:
@@ -64,7 +64,10 @@ class Monitor:
         if session.ended:
             return
         payload = frame.WhichOneof("payload")
-        if payload is None:
+        if not session.admit_frame(now_ns, self._config.max_frames_per_second):
+            message = f"more than {self._config.max_frames_per_second} frames a second: send fewer"
+            self.fail(session, StreamErrorCode.RESOURCE_EXHAUSTED, message)
+        elif payload is None:
             self.fail(session, StreamErrorCode.INVALID_ARGUMENT, "the frame carries no payload")
         elif payload == "register":
             self._register(session, frame.register, now_ns)
@@ -111,11 +114,12 @@ class Monitor:
             interval_ns=interval_ms * _MS,
             lease_ns=lease_ms * _MS,
             max_unacked=max_unacked,
+            anchor_ns=now_ns if self._config.alignment == "registration" else 0,
             now_ns=now_ns,
         )
         self._table.add(session)
         session.send(
-            _report.acknowledgement(
+            acknowledgement_frame(
                 self._config, self._source_instance_id, report_interval_ms=interval_ms, lease_ttl_ms=lease_ms
             )
         )

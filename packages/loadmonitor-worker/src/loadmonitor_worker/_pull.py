@@ -4,18 +4,20 @@ import asyncio
 from collections.abc import Callable
 from itertools import islice
 
-from loadmonitor_worker._alarm import Alarm
 from loadmonitor_worker._validate import validate_ranks
 from loadmonitor_worker._verdict import Attempt
 from loadmonitor_worker.errors import SourceError
-from loadmonitor_worker.interfaces import Clock, LoadSnapshotSource
+from loadmonitor_worker.interfaces import Clock, LoadSnapshotSource, TimerHandle
 from loadmonitor_worker.snapshot import RankSnapshot
+
+Deliver = Callable[[Attempt], None]
 
 
 class Puller:
     """Reads a source within a budget, at most one read in flight.
 
-    A read that outlives its budget is cancelled and left behind; until it has ended, every pull fails at once.
+    A read that outlives its budget is cancelled and left behind; until it has ended, every pull fails at once. The outcome
+    is delivered from within the task that read, not after it: each pass through the event loop would be paid at every fire.
     """
 
     def __init__(
@@ -32,27 +34,52 @@ class Puller:
         self._clock = clock
         self._budget_ms = budget_ms
         self._clamp = clamp
-        self._reading: asyncio.Task[Attempt] | None = None
+        self._reading: asyncio.Task[None] | None = None
         self._started_ns = 0
+        self._deliver: Deliver | None = None
+        self._timer: TimerHandle | None = None
 
-    async def pull(self) -> Attempt:
-        """Read the complete rank set once, once more if the set changed meanwhile, within one budget."""
+    @property
+    def pulling(self) -> bool:
+        """Whether a pull's outcome is still to be delivered."""
+        return self._deliver is not None
+
+    def pull(self, deliver: Deliver) -> None:
+        """Read the complete rank set, once more if the set changed meanwhile, and deliver the outcome within the budget."""
+        now_ns = self._clock.monotonic_ns()
         if self._reading is not None and not self._reading.done():
-            running_ms = (self._clock.monotonic_ns() - self._started_ns) // 1_000_000
-            return Attempt(error=f"the source has not answered an earlier read for {running_ms} ms")
-        self._started_ns = self._clock.monotonic_ns()
-        reading = self._reading = asyncio.get_running_loop().create_task(self._read(), name="loadmonitor-pull")
-        over = Alarm(self._clock)
-        reading.add_done_callback(lambda _: over.ring())
-        try:
-            await over.sleep_until(self._started_ns + self._budget_ms * 1_000_000)
-        except asyncio.CancelledError:
-            reading.cancel()
-            raise
-        if reading.done():
-            return reading.result()
-        reading.cancel()
-        return Attempt(error=f"the source did not answer within {self._budget_ms} ms")
+            running_ms = (now_ns - self._started_ns) // 1_000_000
+            deliver(Attempt(error=f"the source has not answered an earlier read for {running_ms} ms"))
+            return
+        self._started_ns = now_ns
+        self._deliver = deliver
+        self._timer = self._clock.call_at(now_ns + self._budget_ms * 1_000_000, self._over_budget)
+        self._reading = asyncio.get_running_loop().create_task(self._read_and_deliver(), name="loadmonitor-pull")
+
+    def abort(self) -> None:
+        """Cancel the read in flight; nothing is delivered any more."""
+        self._finish()
+        if self._reading is not None:
+            self._reading.cancel()
+
+    def _finish(self) -> Deliver | None:
+        deliver, self._deliver = self._deliver, None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        return deliver
+
+    def _over_budget(self) -> None:
+        deliver = self._finish()
+        if deliver is not None and self._reading is not None:
+            self._reading.cancel()
+            deliver(Attempt(error=f"the source did not answer within {self._budget_ms} ms"))
+
+    async def _read_and_deliver(self) -> None:
+        attempt = await self._read()
+        deliver = self._finish()
+        if deliver is not None:
+            deliver(attempt)
 
     async def _read(self) -> Attempt:
         try:

@@ -50,7 +50,7 @@ class ReportBuilder:
         return WorkerFrame(report=report).SerializeToString()
 
 
-def acknowledgement(
+def acknowledgement_frame(
     config: ReporterConfig, source_instance_id: str, *, report_interval_ms: int, lease_ttl_ms: int
 ) -> bytes:
     """Return the encoded `registered` frame: what was granted, and the limits that later changes meet too."""
@@ -67,7 +67,7 @@ def acknowledgement(
     ).SerializeToString()
 
 
-def error(code: str, message: str) -> bytes:
+def error_frame(code: str, message: str) -> bytes:
     """Return an encoded `error` frame, the last one of its stream."""
     return WorkerFrame(error=StreamError(code=code, message=message)).SerializeToString()
 

@@ -1,13 +1,11 @@
 """Owns what a running reporter consists of: the gRPC server, the fire loop's task, and their end."""
 
 import asyncio
-import logging
 from uuid import uuid4
 
 import grpc.aio
 
 from loadmonitor_proto.service import add_load_monitor_servicer
-from loadmonitor_worker._alarm import Alarm
 from loadmonitor_worker._fire import FireLoop, ReporterCounters
 from loadmonitor_worker._listen import check_bindable, format_address
 from loadmonitor_worker._protocol import Monitor
@@ -18,8 +16,6 @@ from loadmonitor_worker._table import SessionTable
 from loadmonitor_worker.config import ReporterConfig
 from loadmonitor_worker.errors import BindError
 from loadmonitor_worker.interfaces import Clock, LoadSnapshotSource
-
-_log = logging.getLogger("loadmonitor_worker")
 
 GOODBYE_SECONDS = 1.0
 """How long open streams may take to send their last frame; a router that doesn't read is cut off then."""
@@ -46,18 +42,15 @@ class ReporterServer:
         self.source_instance_id: str = uuid4().hex
         self.expected_dp_ranks: frozenset[int] | None = None
         table = SessionTable(config.max_sessions)
-        alarm = Alarm(clock)
-        self._monitor = Monitor(config, self.source_instance_id, table, alarm.ring)
-        self._servicer = MonitorServicer(self._monitor, clock)
         self._fire_loop = FireLoop(
             table,
-            self._monitor,
             Puller(source, self._ranks, clock, budget_ms=config.pull_budget_ms, clamp=config.overshoot == "clamp"),
             ReportBuilder(config, self.source_instance_id),
-            alarm,
             clock,
             stale_after_ms=config.stale_after_ms,
         )
+        self._monitor = Monitor(config, self.source_instance_id, table, self._fire_loop.changed)
+        self._servicer = MonitorServicer(self._monitor, clock)
 
     @property
     def counters(self) -> ReporterCounters:
@@ -65,7 +58,7 @@ class ReporterServer:
         return self._fire_loop.counters
 
     async def start(self) -> None:
-        """Listen, and run the fire loop.
+        """Listen.
 
         Raises:
             BindError: The address can't be listened on; nothing was started.
@@ -82,21 +75,14 @@ class ReporterServer:
             raise BindError(address, f"gRPC refused the address ({exc})") from exc
         self.address = format_address(host, bound)
         await self._grpc.start()
-        self._firing = asyncio.get_running_loop().create_task(self._fire_loop.run(), name="loadmonitor-fire")
-        self._firing.add_done_callback(_log_failure)
 
     async def stop(self) -> None:
         """Say goodbye on every stream, end the fire loop and release the port."""
         self._monitor.shut_down()
-        self._firing.cancel()
+        self._fire_loop.end()
         await self._grpc.stop(GOODBYE_SECONDS)
         if self._servicer.reading:
             await asyncio.wait(self._servicer.reading, timeout=GOODBYE_SECONDS)
 
     def _ranks(self) -> frozenset[int]:
         return self._source.expected_dp_ranks() if self.expected_dp_ranks is None else self.expected_dp_ranks
-
-
-def _log_failure(firing: asyncio.Task[None]) -> None:
-    if not firing.cancelled() and firing.exception() is not None:
-        _log.critical("load reporting ended by a defect of its own", exc_info=firing.exception())

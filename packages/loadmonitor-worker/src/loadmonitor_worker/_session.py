@@ -29,6 +29,7 @@ class Session:
     __slots__ = (
         "_anchor_ns",
         "_control",
+        "_frames_until_ns",
         "_late_looks",
         "_lease_look_ns",
         "_newest_sent",
@@ -52,12 +53,23 @@ class Session:
         self._report: tuple[int, bytes] | None = None
         self._unacked: deque[int] = deque()
         self._newest_sent = 0
+        self._frames_until_ns = 0
 
-    def open(self, router_id: str, *, interval_ns: int, lease_ns: int, max_unacked: int | None, now_ns: int) -> None:
-        """Register; the first report is due at once."""
+    def open(
+        self,
+        router_id: str,
+        *,
+        interval_ns: int,
+        lease_ns: int,
+        max_unacked: int | None,
+        anchor_ns: int,
+        now_ns: int,
+    ) -> None:
+        """Register; the first report is due at once, later ones at multiples of the interval after `anchor_ns`."""
         self.router_id = router_id
         self.max_unacked = max_unacked
-        self._anchor_ns = self.deadline_ns = now_ns
+        self._anchor_ns = anchor_ns
+        self.deadline_ns = now_ns
         self.interval_ns = interval_ns
         self.lease_ns = lease_ns
         self.renew(now_ns)
@@ -69,6 +81,11 @@ class Session:
             self.interval_ns = interval_ns
             self.skip(now_ns)
         self.renew(now_ns)
+
+    def admit_frame(self, now_ns: int, per_second: int) -> bool:
+        """Count one frame of the Router; return False for one beyond `per_second`, with a second's worth of slack."""
+        self._frames_until_ns = max(self._frames_until_ns, now_ns) + 1_000_000_000 // per_second
+        return self._frames_until_ns - now_ns <= 1_000_000_000
 
     # Lease
 
@@ -103,7 +120,7 @@ class Session:
         return self.deadline_ns <= now_ns < self.lease_until_ns
 
     def skip(self, now_ns: int) -> None:
-        """Move to the first deadline after now, in phase with the registration; missed ones are not made up for."""
+        """Move to the first deadline after now, in phase with the anchor; missed ones are not made up for."""
         self.deadline_ns = now_ns + self.interval_ns - (now_ns - self._anchor_ns) % self.interval_ns
 
     # Reports

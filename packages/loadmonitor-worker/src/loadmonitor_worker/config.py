@@ -30,6 +30,11 @@ class ReporterConfig:
         min_report_interval_ms: Shortest report interval granted to a router; above 0.
         max_lease_ttl_ms: Longest lease granted to a router; at least 2.
         max_sessions: Most routers served at once; above 0.
+        max_frames_per_second: Most frames read from one router, as a mean over a second; above 0. A router that acknowledges
+            sends one a report.
+        alignment: Where a session's deadlines lie. "registration": at multiples of its interval since it registered.
+            "epoch": at multiples of its interval on one scale for all sessions, so that equal and harmonic intervals
+            share their reads whenever they registered.
         pull_budget_ms: Time one fire may spend on reading the source, its one retry included; above 0.
         overshoot: What happens to a rank with more tokens used, or requests running, than it has capacity for:
             "strict" makes the report UNREACHABLE, "clamp" caps the value and counts it.
@@ -48,6 +53,8 @@ class ReporterConfig:
     min_report_interval_ms: int = 10
     max_lease_ttl_ms: int = 300_000
     max_sessions: int = 1_024
+    max_frames_per_second: int = 1_000
+    alignment: Literal["registration", "epoch"] = "registration"
     pull_budget_ms: int = 1_000
     overshoot: Literal["strict", "clamp"] = "strict"
 
@@ -61,13 +68,17 @@ class ReporterConfig:
             ("min_report_interval_ms", 1),
             ("max_lease_ttl_ms", 2),
             ("max_sessions", 1),
+            ("max_frames_per_second", 1),
             ("pull_budget_ms", 1),
         ):
             value = getattr(self, name)
             if type(value) is not int or value < least:
                 raise ConfigError(f"{name}={value!r} is not allowed: an integer of at least {least} is")
-        if self.overshoot not in ("strict", "clamp"):
-            raise ConfigError(f"overshoot={self.overshoot!r} is not allowed: 'strict' or 'clamp' is")
+        for name, choices in (("overshoot", ("strict", "clamp")), ("alignment", ("registration", "epoch"))):
+            if getattr(self, name) not in choices:
+                raise ConfigError(
+                    f"{name}={getattr(self, name)!r} is not allowed: {' or '.join(map(repr, choices))} is"
+                )
         try:
             object.__setattr__(self, "worker_type", WorkerType(self.worker_type))
         except ValueError:

@@ -1,16 +1,20 @@
 """A writer of SGLang's load snapshot file: for tests and demonstrations, where no engine runs."""
 
+import errno
 import fcntl
 import os
+import struct
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Self
+from typing import Final, Self
 
 from loadmonitor_worker.snapshot import RankSnapshot
 from loadmonitor_worker.sources._msgpack import msgpack_function
 from loadmonitor_worker.sources._sglang_fields import to_sglang_fields
 from loadmonitor_worker.sources._shm_layout import HEADER, MAGIC, SLOT_LENGTH, SLOT_SIZE, VERSION, ShmHeader
+
+_MAP_16: Final = struct.Struct(">BH")
 
 
 class SglangShmWriter:
@@ -43,8 +47,8 @@ class SglangShmWriter:
             with self._locked():
                 os.ftruncate(self._fd, self._header.file_size)
                 os.posix_fallocate(self._fd, 0, self._header.file_size)
-                os.pwrite(self._fd, HEADER.pack(MAGIC, VERSION, dp_size, SLOT_SIZE), 0)
-                self._write_slot(self._encode(_without_defaults({"dp_rank": dp_rank})))
+                self._put(HEADER.pack(MAGIC, VERSION, dp_size, SLOT_SIZE), 0)
+                self._write_slot(self._payload({"dp_rank": dp_rank}))
         except BaseException:
             os.close(self._fd)
             raise
@@ -68,14 +72,21 @@ class SglangShmWriter:
 
         Raises:
             ValueError: The snapshot is another rank's, or too long for a slot.
+            OSError: The file can't be written; the slot then stays marked as half written.
         """
         if snapshot.dp_rank != self._dp_rank:
             raise ValueError(f"the snapshot is rank {snapshot.dp_rank}'s, this writer publishes rank {self._dp_rank}")
-        payload = self._encode(_without_defaults(to_sglang_fields(snapshot) | engine_fields))
+        payload = self._payload(to_sglang_fields(snapshot) | engine_fields)
         if len(payload) > SLOT_SIZE - SLOT_LENGTH.size:
             raise ValueError(f"the fields take {len(payload)} bytes, a slot has {SLOT_SIZE - SLOT_LENGTH.size}")
         with self._locked():
             self._write_slot(payload)
+
+    def _payload(self, fields: Mapping[str, object]) -> bytes:
+        published = {key: value for key, value in fields.items() if value not in (None, 0)}
+        parts = [part for item in published.items() for part in item]
+        # The engine's encoder uses this header for every map, because it learns only later how many fields are left out.
+        return _MAP_16.pack(0xDE, len(published)) + b"".join(map(self._encode, parts))
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -87,10 +98,10 @@ class SglangShmWriter:
 
     def _write_slot(self, payload: bytes) -> None:
         offset = self._header.slot_offset(self._dp_rank)
-        os.pwrite(self._fd, SLOT_LENGTH.pack(0), offset)
-        os.pwrite(self._fd, payload.ljust(SLOT_SIZE - SLOT_LENGTH.size, b"\0"), offset + SLOT_LENGTH.size)
-        os.pwrite(self._fd, SLOT_LENGTH.pack(len(payload)), offset)
+        self._put(SLOT_LENGTH.pack(0), offset)
+        self._put(payload.ljust(SLOT_SIZE - SLOT_LENGTH.size, b"\0"), offset + SLOT_LENGTH.size)
+        self._put(SLOT_LENGTH.pack(len(payload)), offset)
 
-
-def _without_defaults(fields: Mapping[str, object]) -> dict[str, object]:
-    return {key: value for key, value in fields.items() if value not in (None, 0)}
+    def _put(self, data: bytes, offset: int) -> None:
+        if (written := os.pwrite(self._fd, data, offset)) != len(data):
+            raise OSError(errno.ENOSPC, f"only {written} of {len(data)} bytes could be written at offset {offset}")

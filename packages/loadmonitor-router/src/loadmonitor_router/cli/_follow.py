@@ -1,0 +1,174 @@
+"""Follows some Workers at once, and hands what is new to an output; all output comes from one task."""
+
+import asyncio
+import logging
+import os
+import secrets
+import signal
+import socket
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
+from functools import partial
+
+from loadmonitor_router._clock import SystemClock
+from loadmonitor_router.age import Freshness
+from loadmonitor_router.cli._output import Output
+from loadmonitor_router.cli._view import WorkerView, view
+from loadmonitor_router.client import MonitorClient
+from loadmonitor_router.config import normalize_address
+from loadmonitor_router.connection import Connection, ConnectionState
+from loadmonitor_router.errors import ConfigError, StreamRefusedError
+from loadmonitor_router.interfaces import Clock
+from loadmonitor_router.reports import WorkerReport
+
+_TICK_SECONDS = 0.2
+_FIRST_REPORT_NS = 2_000_000_000  # how long after the registration it is no news that a report hasn't come
+_STOPPED = {signal.SIGTERM: 0, signal.SIGINT: 130}
+
+
+class Watch:
+    """The Workers of one command."""
+
+    def __init__(
+        self,
+        workers: Sequence[str],
+        output: Output,
+        *,
+        interval_ms: int = 1_000,
+        lease_ttl_ms: int = 15_000,
+        clock: Clock | None = None,
+    ) -> None:
+        """Check the settings; nothing is dialled yet.
+
+        Raises:
+            ConfigError: An address or a setting isn't allowed, or an address is there twice.
+        """
+        # An id of our own: to share one with a router, or with another watch, would take its stream away.
+        router_id = f"loadmonitor-watch-{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
+        self._clock = SystemClock() if clock is None else clock
+        self._output = output
+        self._clients: dict[str, MonitorClient] = {}
+        for worker in workers:
+            address = normalize_address(worker)
+            if address in self._clients:
+                raise ConfigError(f"address {worker!r} is there twice: name each load reporter once")
+            self._clients[address] = MonitorClient(
+                address,
+                router_id=router_id,
+                report_interval_ms=interval_ms,
+                lease_ttl_ms=lease_ttl_ms,
+                on_connection=partial(self._note_connection, address),
+                clock=self._clock,
+            )
+        self._reports: dict[str, WorkerReport] = {}
+        self._shown: dict[str, tuple[WorkerReport | None, Freshness, str | None]] = {}
+        self._exit_code: int | None = None
+
+    async def forever(self) -> int:
+        """Show news until stopped; return the exit code."""
+        async with self._following():
+            while self._exit_code is None:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._news.wait(), _TICK_SECONDS)
+                self._news.clear()
+                views = self._views()
+                for shown in views:
+                    self._show_news(shown)
+                self._output.draw(views)
+                if all(client.connection.state is ConnectionState.FAILED for client in self._clients.values()):
+                    return 1
+        return self._exit_code
+
+    async def first(self, timeout_seconds: float) -> int:
+        """Show the first report of each Worker, or why there is none in time; return the exit code."""
+        async with self._following():
+            with suppress(TimeoutError):
+                async with asyncio.timeout(timeout_seconds):
+                    while self._exit_code is None and not all(map(self._heard, self._clients)):
+                        await self._news.wait()
+                        self._news.clear()
+            if self._exit_code is not None:
+                return self._exit_code
+            views = self._views()
+        for shown in views:
+            self._output.show(shown)
+        self._output.draw(views)
+        return 0 if all(shown.assessment.freshness is Freshness.FRESH for shown in views) else 1
+
+    def _heard(self, address: str) -> bool:
+        return address in self._reports or self._clients[address].connection.state is ConnectionState.FAILED
+
+    def _views(self) -> list[WorkerView]:
+        return [
+            view(address, client.connection, self._reports.get(address), self._clock)
+            for address, client in self._clients.items()
+        ]
+
+    def _show_news(self, shown: WorkerView) -> None:
+        """Show a new report, or a verdict that has changed without one; that an age has grown is no news."""
+        verdict = shown.assessment
+        missing = verdict.freshness is Freshness.MISSING
+        news = (shown.report, verdict.freshness, verdict.reason if missing else None)
+        if news == self._shown.get(shown.worker) or (missing and _is_starting(shown)):
+            return
+        self._shown[shown.worker] = news
+        self._output.show(shown)
+
+    @asynccontextmanager
+    async def _following(self) -> AsyncIterator[None]:
+        self._news = asyncio.Event()
+        with _quiet_library(), self._stop_signals():
+            followers = [asyncio.create_task(self._follow(*item)) for item in self._clients.items()]
+            try:
+                yield
+            finally:
+                await asyncio.gather(*(client.close() for client in self._clients.values()))
+                await asyncio.gather(*followers)
+                self._output.close()
+
+    async def _follow(self, address: str, client: MonitorClient) -> None:
+        with suppress(StreamRefusedError):  # the connection says so
+            async with client:
+                async for report in client:
+                    self._reports[address] = report
+                    self._news.set()
+
+    def _note_connection(self, address: str, connection: Connection) -> None:
+        if connection.state is not ConnectionState.REGISTERED:
+            self._reports.pop(address, None)
+        self._news.set()
+
+    def stop(self, code: int) -> None:
+        """End `forever` or `first` with this exit code."""
+        self._exit_code = code
+        self._news.set()
+
+    @contextmanager
+    def _stop_signals(self) -> Iterator[None]:
+        loop = asyncio.get_running_loop()
+        for number, code in _STOPPED.items():
+            loop.add_signal_handler(number, self.stop, code)
+        try:
+            yield
+        finally:
+            for number in _STOPPED:
+                loop.remove_signal_handler(number)
+
+
+def _is_starting(shown: WorkerView) -> bool:
+    connection = shown.connection
+    if connection.state is ConnectionState.REGISTERED:
+        return shown.now_ns - connection.since_ns < _FIRST_REPORT_NS
+    return connection.state is ConnectionState.CONNECTING and connection.last_error is None
+
+
+@contextmanager
+def _quiet_library() -> Iterator[None]:
+    """Keep the package's log off stderr: the reasons say the same."""
+    logger = logging.getLogger("loadmonitor_router")
+    handler = logging.NullHandler()
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)

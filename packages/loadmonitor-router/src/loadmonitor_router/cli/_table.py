@@ -1,0 +1,85 @@
+"""The table that a terminal shows, redrawn as ages grow."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from loadmonitor_router.age import Freshness
+from loadmonitor_router.cli import _text
+from loadmonitor_router.cli._view import Row, WorkerView, rows
+
+_COLOURS = {
+    Freshness.FRESH: "green",
+    Freshness.STALE: "yellow",
+    Freshness.UNREACHABLE: "red",
+    Freshness.MISSING: "red",
+}
+
+_WIDE = 110  # columns from which bars and reasons fit beside the numbers
+
+
+class TableOutput:
+    """One row for each Worker and one for each of its ranks."""
+
+    def __init__(self, *, live: bool) -> None:
+        """Prepare to draw again and again, or once."""
+        self._console = Console()
+        self._live = Live(console=self._console, auto_refresh=False) if live else None
+        if self._live is not None:
+            self._live.start()
+
+    def show(self, shown: WorkerView) -> None:
+        """Do nothing: the next drawing has it."""
+
+    def draw(self, views: Sequence[WorkerView]) -> None:
+        """Draw everything."""
+        drawing = _render(views, wide=self._console.width >= _WIDE)
+        if self._live is None:
+            self._console.print(drawing)
+        else:
+            self._live.update(drawing, refresh=True)
+
+    def close(self) -> None:
+        """Leave the last drawing on the screen."""
+        if self._live is not None:
+            self._live.stop()
+
+
+def _render(views: Sequence[WorkerView], *, wide: bool) -> Group:
+    """Draw the table; on a narrow terminal without bars, and with the reasons below it."""
+    counts = Counter(shown.assessment.freshness for shown in views)
+    verdicts = [f"{counts[freshness]} {freshness}" for freshness in Freshness if counts[freshness]]
+    summary = " · ".join([f"{len(views)} worker{'s' if len(views) > 1 else ''}", *verdicts])
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("WORKER", "RANK", "STATUS"):
+        table.add_column(title, no_wrap=True)
+    for title in ("AGE", "RUN", "WAIT", "UNCACHED", "USAGE", "GEN tok/s"):
+        table.add_column(title, justify="right", no_wrap=True)
+    if wide:
+        table.add_column("REASON", overflow="fold")
+    notes = []
+    for shown in views:
+        for row in rows(shown):
+            table.add_row(*_cells(row, wide=wide), style="" if row.status is Freshness.FRESH else "dim")
+            if row.reason and not wide:
+                notes.append(Text(f"{row.worker} {row.rank}: {row.reason}"))
+    return Group(Text(summary), table, *notes)
+
+
+def _cells(row: Row, *, wide: bool) -> list[Text]:
+    cells = [
+        Text(row.worker if row.rank == "all" else ""),
+        Text(row.rank),
+        Text(row.status, style=_COLOURS[row.status]),
+        Text(_text.age(row.age_ms)),
+        Text(_text.short_count(row.running)),
+        Text(_text.short_count(row.waiting)),
+        Text(_text.short_count(row.uncached)),
+        Text(f"{_text.bar(row.usage)} {_text.ratio(row.usage)}".strip() if wide else _text.ratio(row.usage)),
+        Text(_text.rate(row.generated)),
+    ]
+    return [*cells, Text(row.reason or "")] if wide else cells

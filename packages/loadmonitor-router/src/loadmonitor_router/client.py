@@ -1,0 +1,301 @@
+"""The client of one Worker: dials, registers, renews, acknowledges, dials again, and hands over validated reports."""
+
+import asyncio
+import contextlib
+import logging
+from collections import deque
+from collections.abc import Callable, Mapping
+from functools import partial
+from random import SystemRandom
+from types import MappingProxyType, TracebackType
+from typing import Self
+
+from loadmonitor_proto import StreamErrorCode, WorkerFrame
+from loadmonitor_router._backoff import Backoff
+from loadmonitor_router._clock import Signal, SystemClock
+from loadmonitor_router._ingest import Ingest
+from loadmonitor_router._link import Link, NoServiceError
+from loadmonitor_router._stream import StreamLostError, StreamSession
+from loadmonitor_router.channel import KEEPALIVE_TIME, channel_options
+from loadmonitor_router.config import ClientConfig, normalize_address
+from loadmonitor_router.connection import Connection, ConnectionState, Grant
+from loadmonitor_router.errors import ClientStateError, LoadMonitorRouterError
+from loadmonitor_router.interfaces import Clock
+from loadmonitor_router.reports import WorkerReport
+
+_NS_PER_MS = 1_000_000
+_CLOSE_NS = 1_000 * _NS_PER_MS
+_TOO_MANY_PINGS = "too many pings"  # how gRPC words that the peer wants fewer pings
+_SPARSEST_PINGS_MS = 320_000  # a gRPC server that says nothing about pings accepts one every 300 s
+
+_logger = logging.getLogger(__name__)
+
+
+class MonitorClient:
+    """Watches one Worker: `async with` dials it, `async for` takes its reports.
+
+        async with MonitorClient("10.0.0.1:50061", router_id="router-a") as client:
+            async for report in client:
+                ...
+
+    Each report is handed over once and in order. A report counts as processed, and is acknowledged, when it is handed
+    over; until then the Worker holds back the next ones, so a consumer that stalls finds at most `max_unacked_reports`
+    old reports. Of a Worker that doesn't know acknowledgements it finds the newest report only.
+
+    A lost connection doesn't end the iteration: the client dials again after 0.2 s, then ever later, up to 5 s; when
+    another router uses the same id, up to 5 minutes. A peer without a load reporter is asked again every 5 s. What goes
+    on meanwhile shows in `connection`.
+
+    A client may be entered again after it was closed, also on another event loop.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        *,
+        router_id: str,
+        report_interval_ms: int = 1_000,
+        lease_ttl_ms: int = 15_000,
+        max_unacked_reports: int | None = 1,
+        connect_timeout_ms: int = 2_000,
+        ack_timeout_ms: int = 2_000,
+        options: Mapping[str, int | str] | None = None,
+        on_connection: Callable[[Connection], None] | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        """Check the settings; nothing is dialled yet.
+
+        Args:
+            address: The Worker's load reporter, `host:port` or `[ipv6]:port`.
+            router_id: See ClientConfig, as for the settings down to `ack_timeout_ms`.
+            report_interval_ms: Wished time between reports.
+            lease_ttl_ms: Wished lease.
+            max_unacked_reports: Reports that may be under way at once, or None.
+            connect_timeout_ms: Time to get a connection.
+            ack_timeout_ms: Time to have the registration acknowledged.
+            options: gRPC channel options to add or change; see `channel_options`.
+            on_connection: Called on the event loop with the new connection whenever its state has changed.
+            clock: Time; the machine's when None.
+
+        Raises:
+            ConfigError: The address or a setting isn't allowed.
+        """
+        self.address: str = normalize_address(address)
+        self.config: ClientConfig = ClientConfig(
+            router_id=router_id,
+            report_interval_ms=report_interval_ms,
+            lease_ttl_ms=lease_ttl_ms,
+            max_unacked_reports=max_unacked_reports,
+            connect_timeout_ms=connect_timeout_ms,
+            ack_timeout_ms=ack_timeout_ms,
+        )
+        self._options = channel_options(options)
+        self._ping_every_ms = int(self._options[KEEPALIVE_TIME])
+        self._on_connection = on_connection
+        self._clock = SystemClock() if clock is None else clock
+        self._ingest = Ingest()
+        self._backoff = Backoff(SystemRandom().random)
+        self._slot: deque[tuple[StreamSession, WorkerReport]] = deque()
+        self._task: asyncio.Task[None] | None = None
+        self._closing = False
+        self._failure: BaseException | None = None
+        self._link: Link | None = None
+        self._state = ConnectionState.CLOSED
+        self._since_ns = self._clock.monotonic_ns()
+        self._retry_at_ns: int | None = None
+        self._last_error: str | None = None
+        self._grant: Grant | None = None
+        self._reconnects = 0
+        self._superseded = 0
+
+    async def __aenter__(self) -> Self:
+        if self._task is not None:
+            raise ClientStateError(f"the client of {self.address} is open already: close it before entering it again")
+        self._closing = False
+        self._failure = None
+        self._available = asyncio.Event()
+        self._signal = Signal(self._clock)
+        self._task = asyncio.create_task(self._run(), name=f"monitor {self.address}")
+        self._task.add_done_callback(self._ended)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def __aiter__(self) -> Self:
+        """Return the client itself."""
+        return self
+
+    async def __anext__(self) -> WorkerReport:
+        """Wait for the next report.
+
+        Raises:
+            StopAsyncIteration: The client was closed.
+            StreamRefusedError: The Worker refuses this router for good.
+            ClientStateError: The client isn't open.
+        """
+        if self._task is None and not self._closing:
+            raise ClientStateError(f"the client of {self.address} isn't open: iterate inside `async with`")
+        while not self._slot or self._closing:
+            if self._closing:
+                raise StopAsyncIteration
+            if self._failure is not None:
+                raise self._failure
+            self._available.clear()
+            await self._available.wait()
+        session, report = self._slot.popleft()
+        if session.processed(report.sequence_id):
+            self._signal.set()
+        return report
+
+    @property
+    def connection(self) -> Connection:
+        """The state of the connection now."""
+        return Connection(
+            state=self._state,
+            since_ns=self._since_ns,
+            retry_at_ns=self._retry_at_ns,
+            last_error=self._last_error,
+            grant=self._grant,
+            reconnects=self._reconnects,
+            received=self._ingest.received,
+            dropped=MappingProxyType(dict(self._ingest.dropped)),
+            last_drop=self._ingest.last_drop,
+            superseded=self._superseded,
+        )
+
+    async def close(self) -> None:
+        """Tell the Worker to stop, and hang up; done within a second, and harmless when done before."""
+        task = self._task
+        if task is None:
+            return
+        self._closing = True
+        self._signal.set()
+        self._available.set()
+        bound = self._clock.call_at(self._clock.monotonic_ns() + _CLOSE_NS, self._hang_up)
+        await asyncio.wait({task})  # a cancelled caller leaves the task, and its bound, to end by themselves
+        bound.cancel()
+        self._task = None
+
+    def _hang_up(self) -> None:
+        if self._link is not None:
+            self._link.abort("closed")
+
+    async def _run(self) -> None:
+        while not self._closing:
+            try:
+                await self._stream()
+            except StreamLostError as loss:
+                await self._back_off(loss)
+            finally:
+                self._link = None
+
+    async def _stream(self) -> None:
+        """Live through one stream; return when the client is closing."""
+        self._change(ConnectionState.CONNECTING)
+        options = {**self._options, KEEPALIVE_TIME: self._ping_every_ms}
+        async with Link(self.address, tuple(options.items()), self._signal, self._clock) as link:
+            self._link = link
+            if not await self._connect(link):
+                return
+            session = StreamSession(self.address, self.config, self._ingest, self._clock.monotonic_ns())
+            link.start_reading(partial(self._take, session))
+            while not self._closing:
+                link.check()
+                if session.restart_reason is not None:
+                    raise StreamLostError(session.restart_reason)
+                now_ns = self._clock.monotonic_ns()
+                frame = session.next_frame(now_ns)
+                if frame is None:
+                    await self._signal.wait(session.wake_at_ns)
+                else:
+                    await link.send(frame, session.send_deadline_ns(now_ns))
+            deadline_ns = self._clock.monotonic_ns() + _CLOSE_NS
+            await link.finish(deadline_ns)
+            with contextlib.suppress(LoadMonitorRouterError):
+                while True:
+                    link.check()
+                    await self._signal.wait(deadline_ns)
+
+    async def _connect(self, link: Link) -> bool:
+        """Wait for the connection; return False when the client is closing."""
+        deadline_ns = self._clock.monotonic_ns() + self.config.connect_timeout_ms * _NS_PER_MS
+        while not link.connected():
+            if self._closing:
+                return False
+            if self._clock.monotonic_ns() >= deadline_ns:
+                raise StreamLostError(f"no connection within {self.config.connect_timeout_ms} ms")
+            await self._signal.wait(deadline_ns)
+        return not self._closing
+
+    def _take(self, session: StreamSession, frame: WorkerFrame | None) -> None:
+        report = session.receive(frame, self._clock.monotonic_ns())
+        if self._state is ConnectionState.CONNECTING:
+            self._grant = session.grant
+            self._change(ConnectionState.REGISTERED)
+            _logger.info("%s registered as %s", self.address, self.config.router_id)
+        if report is None:
+            return
+        while len(self._slot) >= session.window:
+            older_session, older = self._slot.popleft()
+            older_session.processed(older.sequence_id)
+            self._superseded += 1
+        self._slot.append((session, report))
+        self._available.set()
+
+    async def _back_off(self, loss: StreamLostError) -> None:
+        now_ns = self._clock.monotonic_ns()
+        held_ms = 0.0
+        if self._state is ConnectionState.REGISTERED:
+            held_ms = (now_ns - self._since_ns) / _NS_PER_MS
+        delay_ms = self._backoff.delay_ms(held_ms=held_ms, code=loss.code, no_service=isinstance(loss, NoServiceError))
+        if _TOO_MANY_PINGS in str(loss).lower():
+            self._ping_every_ms = min(2 * self._ping_every_ms, max(self._ping_every_ms, _SPARSEST_PINGS_MS))
+        self._log_loss(loss, delay_ms)
+        self._last_error = str(loss)
+        self._grant = None
+        self._retry_at_ns = retry_at_ns = now_ns + int(delay_ms * _NS_PER_MS)
+        self._change(ConnectionState.BACKING_OFF)
+        while not self._closing and self._clock.monotonic_ns() < retry_at_ns:
+            await self._signal.wait(retry_at_ns)
+        self._retry_at_ns = None
+        if not self._closing:
+            self._reconnects += 1
+
+    def _log_loss(self, loss: StreamLostError, delay_ms: float) -> None:
+        seconds = delay_ms / 1_000
+        if loss.code == StreamErrorCode.SESSION_REPLACED:
+            _logger.warning(
+                "%s: another router registers as %s too; dialling again in %.1f s, and later each time: give each "
+                "router an id of its own",
+                self.address,
+                self.config.router_id,
+                seconds,
+            )
+        elif self._state is ConnectionState.REGISTERED or str(loss) != self._last_error:
+            _logger.warning("%s lost: %s; dialling again in %.1f s", self.address, loss, seconds)
+
+    def _change(self, state: ConnectionState) -> None:
+        self._state = state
+        self._since_ns = self._clock.monotonic_ns()
+        if self._on_connection is None:
+            return
+        try:
+            self._on_connection(self.connection)
+        except Exception:
+            _logger.exception("%s: on_connection failed; the client goes on", self.address)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._grant = None
+        self._slot.clear()
+        self._failure = None if task.cancelled() else task.exception()
+        if self._failure is None:
+            self._closing = True
+            self._change(ConnectionState.CLOSED)
+        else:
+            self._last_error = str(self._failure)
+            _logger.error("%s: %s", self.address, self._last_error)
+            self._change(ConnectionState.FAILED)
+        self._available.set()

@@ -1,0 +1,167 @@
+"""From the wire's LoadReport to a WorkerReport: every rule that decides whether a report may be used, and nothing else."""
+
+import math
+
+import loadmonitor_proto as wire
+from loadmonitor_router.errors import DropReason, InvalidReportError
+from loadmonitor_router.reports import (
+    RankLoad,
+    Receipt,
+    ReportStatus,
+    WorkerInfo,
+    WorkerReport,
+    WorkerState,
+    WorkerType,
+)
+
+_STATUSES = {int(wire.ReportStatus.Value(status)): status for status in ReportStatus}
+_WORKER_TYPES = {int(wire.WorkerType.Value(kind)): kind for kind in WorkerType}
+_WORKER_STATES = {int(wire.WorkerState.Value(state)): state for state in WorkerState}
+
+_COUNTS = (
+    "snapshot_time_unix_ms",
+    "num_running_reqs",
+    "num_waiting_reqs",
+    "num_waiting_uncached_tokens",
+    "num_used_tokens",
+    "num_total_tokens",
+    "max_total_num_tokens",
+    "max_running_requests",
+    "prefill_uncached_tokens_total",
+    "prefill_busy_us_total",
+    "generated_tokens_total",
+)
+_RATES = ("token_usage", "gen_throughput", "cache_hit_rate", "prefill_throughput")
+_NOT_COMPUTED = -1.0  # how SGLang writes a utilization that it doesn't compute
+
+
+def decode_report(report: wire.LoadReport, receipt: Receipt) -> WorkerReport:
+    """Check a report against the contract and turn it into what a Router may use.
+
+    Capacity of 0, a time of 0, a utilization of -1, empty descriptions and absent optional fields become None.
+
+    Args:
+        report: The message as it arrived.
+        receipt: How it arrived; taken over unread.
+
+    Raises:
+        InvalidReportError: The report must not be used; the error names the reason, the field and the rank.
+    """
+    if not report.source_instance_id.strip():
+        raise InvalidReportError(
+            DropReason.NO_SOURCE_INSTANCE, "source_instance_id is blank", field="source_instance_id"
+        )
+    status = _STATUSES.get(report.status)
+    if status is None:
+        raise InvalidReportError(
+            DropReason.NO_STATUS,
+            f"status {report.status} is not one of HEALTHY, STALE and UNREACHABLE",
+            field="status",
+        )
+    for field in ("report_time_unix_ms", "max_snapshot_age_ms"):
+        if getattr(report, field) < 0:
+            raise InvalidReportError(DropReason.NEGATIVE, f"{field}={getattr(report, field)} is negative", field=field)
+    last_error = report.last_error or None
+    _check_presence(status, last_error, len(report.ranks))
+    return WorkerReport(
+        source_instance_id=report.source_instance_id,
+        sequence_id=report.sequence_id,
+        report_time_unix_ms=report.report_time_unix_ms or None,
+        worker=WorkerInfo(
+            worker_addr=report.worker.worker_addr or None,
+            worker_type=_WORKER_TYPES.get(report.worker.worker_type),
+            model=report.worker.model or None,
+            zone=report.worker.zone or None,
+        ),
+        status=status,
+        last_error=last_error,
+        ranks=_decode_ranks(report),
+        max_snapshot_age_ms=report.max_snapshot_age_ms if report.HasField("max_snapshot_age_ms") else None,
+        worker_state=_WORKER_STATES.get(report.worker_state),
+        active_routers=report.active_routers if report.HasField("active_routers") else None,
+        receipt=receipt,
+    )
+
+
+def _check_presence(status: ReportStatus, last_error: str | None, ranks: int) -> None:
+    if status is ReportStatus.UNREACHABLE:
+        if ranks:
+            raise InvalidReportError(
+                DropReason.UNREACHABLE_WITH_RANKS, f"status is UNREACHABLE, yet there are {ranks} ranks", field="ranks"
+            )
+        if last_error is None or not last_error.strip():
+            raise InvalidReportError(
+                DropReason.UNREACHABLE_WITHOUT_ERROR, "status is UNREACHABLE without a last_error", field="last_error"
+            )
+    elif not ranks:
+        raise InvalidReportError(DropReason.NO_RANKS, f"status is {status.name} without any rank", field="ranks")
+
+
+def _decode_ranks(report: wire.LoadReport) -> tuple[RankLoad, ...]:
+    by_rank: dict[int, RankLoad] = {}
+    for rank in report.ranks:
+        if rank.dp_rank < 0:
+            raise InvalidReportError(
+                DropReason.NEGATIVE, f"dp_rank={rank.dp_rank} is negative", field="dp_rank", dp_rank=rank.dp_rank
+            )
+        if rank.dp_rank in by_rank:
+            raise InvalidReportError(
+                DropReason.DUPLICATE_RANK,
+                f"dp_rank={rank.dp_rank} is there twice",
+                field="dp_rank",
+                dp_rank=rank.dp_rank,
+            )
+        _check_numbers(rank)
+        by_rank[rank.dp_rank] = _decode_rank(rank)
+    return tuple(by_rank[dp_rank] for dp_rank in sorted(by_rank))
+
+
+def _check_numbers(rank: wire.RankLoad) -> None:
+    for field in (*_RATES, "utilization"):
+        if not math.isfinite(getattr(rank, field)):
+            raise _rank_error(rank, DropReason.NOT_FINITE, field, "is not a finite number")
+    for field in (*_COUNTS, *_RATES):
+        if getattr(rank, field) < 0:
+            raise _rank_error(rank, DropReason.NEGATIVE, field, "is negative")
+    if rank.utilization < 0 and rank.utilization != _NOT_COMPUTED:
+        raise _rank_error(rank, DropReason.NEGATIVE, "utilization", "is negative and isn't -1, which means unknown")
+    for used, capacity in (
+        ("num_used_tokens", "max_total_num_tokens"),
+        ("num_running_reqs", "max_running_requests"),
+    ):
+        limit = getattr(rank, capacity)
+        if limit and getattr(rank, used) > limit:
+            raise _rank_error(rank, DropReason.OVER_CAPACITY, used, f"exceeds {capacity}={limit}")
+
+
+def _rank_error(rank: wire.RankLoad, reason: DropReason, field: str, fault: str) -> InvalidReportError:
+    return InvalidReportError(
+        reason,
+        f"rank {rank.dp_rank}: {field}={getattr(rank, field)} {fault}",
+        field=field,
+        dp_rank=rank.dp_rank,
+    )
+
+
+def _decode_rank(rank: wire.RankLoad) -> RankLoad:
+    return RankLoad(
+        dp_rank=rank.dp_rank,
+        snapshot_time_unix_ms=rank.snapshot_time_unix_ms or None,
+        num_running_reqs=rank.num_running_reqs,
+        num_waiting_reqs=rank.num_waiting_reqs,
+        num_waiting_uncached_tokens=rank.num_waiting_uncached_tokens,
+        num_used_tokens=rank.num_used_tokens,
+        num_total_tokens=rank.num_total_tokens,
+        max_total_num_tokens=rank.max_total_num_tokens or None,
+        max_running_requests=rank.max_running_requests or None,
+        token_usage=rank.token_usage,
+        gen_throughput=rank.gen_throughput,
+        cache_hit_rate=rank.cache_hit_rate,
+        utilization=None if rank.utilization == _NOT_COMPUTED else rank.utilization,
+        prefill_throughput=rank.prefill_throughput if rank.HasField("prefill_throughput") else None,
+        prefill_uncached_tokens_total=(
+            rank.prefill_uncached_tokens_total if rank.HasField("prefill_uncached_tokens_total") else None
+        ),
+        prefill_busy_us_total=rank.prefill_busy_us_total if rank.HasField("prefill_busy_us_total") else None,
+        generated_tokens_total=rank.generated_tokens_total if rank.HasField("generated_tokens_total") else None,
+    )

@@ -1,0 +1,83 @@
+"""The errors of loadmonitor_router.
+
+LoadMonitorRouterError
+├── ConfigError           a setting is out of range; nothing was dialled
+├── ClientStateError      a client was used outside its `async with` block, or entered twice
+├── InvalidReportError    a report breaks the contract; it is dropped and counted, the stream lives on
+└── StreamRefusedError    the Worker refuses this registration for good; it isn't dialled again
+
+A lost connection is no error to the caller: the client dials again and says why in `MonitorClient.connection`.
+"""
+
+from enum import StrEnum
+
+
+class DropReason(StrEnum):
+    """Why a report was dropped instead of being handed over; the keys of `Connection.dropped`."""
+
+    NO_SOURCE_INSTANCE = "no_source_instance"
+    """`source_instance_id` is blank, so the report can't be ordered."""
+    NO_STATUS = "no_status"
+    """`status` is unspecified, or a number this version doesn't know."""
+    DUPLICATE_RANK = "duplicate_rank"
+    """Two entries carry one `dp_rank`."""
+    NEGATIVE = "negative"
+    """A rank, count, rate or time is below zero."""
+    NOT_FINITE = "not_finite"
+    """A number is NaN or infinite."""
+    OVER_CAPACITY = "over_capacity"
+    """More tokens used, or requests running, than the rank says it has room for."""
+    UNREACHABLE_WITH_RANKS = "unreachable_with_ranks"
+    """The engine couldn't be read, yet there are numbers."""
+    UNREACHABLE_WITHOUT_ERROR = "unreachable_without_error"
+    """The engine couldn't be read, and `last_error` doesn't say why."""
+    NO_RANKS = "no_ranks"
+    """HEALTHY or STALE without a single rank."""
+    OUT_OF_ORDER = "out_of_order"
+    """The source instance has sent this sequence number, or a later one, before."""
+    RETIRED_INSTANCE = "retired_instance"
+    """A newer source instance has reported since."""
+
+
+class LoadMonitorRouterError(Exception):
+    """Base of every error that loadmonitor_router raises."""
+
+
+class ConfigError(LoadMonitorRouterError, ValueError):
+    """A setting is out of range; the message names the setting, the value received and what is allowed."""
+
+
+class ClientStateError(LoadMonitorRouterError, RuntimeError):
+    """A client was iterated outside its `async with` block, or entered while it is open."""
+
+
+class InvalidReportError(LoadMonitorRouterError, ValueError):
+    """A report breaks the contract and must not be used; the message says what is wrong with it.
+
+    Attributes:
+        reason: A stable word for the kind of fault.
+        field: The field at fault, by its wire name.
+        dp_rank: The rank at fault, or None when the report as a whole is.
+    """
+
+    def __init__(self, reason: DropReason, message: str, *, field: str, dp_rank: int | None = None) -> None:
+        """Give the stable word, the sentence and what they are about."""
+        super().__init__(message)
+        self.reason = reason
+        self.field = field
+        self.dp_rank = dp_rank
+
+
+class StreamRefusedError(LoadMonitorRouterError):
+    """The Worker answered with a terminal code: the same registration would be refused again.
+
+    Attributes:
+        address: The Worker that was dialled.
+        code: The Worker's code, such as `INVALID_ARGUMENT` or `PERMISSION_DENIED`.
+    """
+
+    def __init__(self, address: str, code: str, message: str) -> None:
+        """Name the Worker, its code and its own words."""
+        super().__init__(f"{address} refuses this router: {code}: {message or 'no reason given'}")
+        self.address = address
+        self.code = code
