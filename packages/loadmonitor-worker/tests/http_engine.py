@@ -2,13 +2,13 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 Writer: TypeAlias = asyncio.StreamWriter
-Answer: TypeAlias = bytes | Callable[[Writer], Awaitable[None]]
+Answer: TypeAlias = bytes | Callable[[Writer], Coroutine[None, None, None]]
 
 CORE: dict[str, object] = {
     "num_running_reqs": 11,
@@ -74,7 +74,8 @@ class HttpEngine:
         targets: The request targets so far.
         headers: The headers of each request so far, names in lower case.
         connections: How many were made so far.
-        ended: How many of them have ended.
+        connected: How many of them are open.
+        greeting: Sent as soon as one is made.
     """
 
     url: str = ""
@@ -82,14 +83,35 @@ class HttpEngine:
     targets: list[str] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
     connections: int = 0
-    ended: asyncio.Event = field(default_factory=asyncio.Event)
+    connected: int = 0
+    greeting: bytes = b""
 
     def tells(self, answer: Answer) -> None:
         """Answer `/v1/loads` so from now on."""
         self.answers["/v1/loads"] = answer
 
+    async def deserted(self) -> None:
+        """Wait until no connection is open."""
+        async with asyncio.timeout(5):
+            while self.connected:  # noqa: ASYNC110 - connections end in many places
+                await asyncio.sleep(0.001)
+
+    async def run(self, answering: Coroutine[None, None, None], reader: asyncio.StreamReader) -> None:
+        """Answer until done, or until the asker has gone, who never sends anything meanwhile."""
+        tasks = {asyncio.ensure_future(answering), asyncio.ensure_future(reader.read(1))}
+        try:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        for task in done:
+            await task
+
     async def serve(self, reader: asyncio.StreamReader, writer: Writer) -> None:
         self.connections += 1
+        self.connected += 1
+        writer.write(self.greeting)
         try:
             while (request := (await reader.readuntil(b"\r\n\r\n")).decode()).strip():
                 first, *lines = request.strip().split("\r\n")
@@ -103,12 +125,12 @@ class HttpEngine:
                     writer.write(answer)
                     await writer.drain()
                 else:
-                    await answer(writer)
+                    await self.run(answer(writer), reader)
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
         finally:
             writer.close()
-            self.ended.set()
+            self.connected -= 1
 
 
 @asynccontextmanager

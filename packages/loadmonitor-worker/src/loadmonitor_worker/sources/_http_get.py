@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 _MOST_REDIRECTS: Final = 3
 _KEEP_ALIVE_SECONDS: Final = 2.0
 """Below the 5 s after which SGLang closes an idle connection, so that a request never crosses its closing."""
+_SHARE_OF_CONNECTING: Final = 0.45
+"""Of the deadline, for TCP and for TLS each. A TLS handshake must end by itself before the deadline cancels it: httpcore 1.0.9
+leaves the socket of a cancelled one open for as long as the event loop lives."""
 _PORTS: Final = {"http": 80, "https": 443}
 
 
@@ -103,7 +106,7 @@ class HttpGet:
         try:
             async with asyncio.timeout(self._timeout_ms / 1_000):
                 return await self._follow()
-        except TimeoutError:
+        except (TimeoutError, self._httpx.TimeoutException):
             raise SourceUnavailableError(
                 HttpReason.TIMEOUT, f"{self.url} gave no complete answer within {self._timeout_ms} ms"
             ) from None
@@ -162,7 +165,7 @@ class HttpGet:
             self._loop = loop
             client = self._client = self._httpx.AsyncClient(
                 trust_env=False,
-                timeout=None,
+                timeout=self._httpx.Timeout(None, connect=_SHARE_OF_CONNECTING * self._timeout_ms / 1_000),
                 headers={"user-agent": "loadmonitor-worker"},
                 limits=self._httpx.Limits(max_keepalive_connections=1, keepalive_expiry=_KEEP_ALIVE_SECONDS),
                 verify=_tls(self.url),
