@@ -30,12 +30,19 @@ for _command in (watch, demo):
     app.command(_command)
 
 
+_FLAGS = {"report_interval_ms=": "--interval-ms ", "lease_ttl_ms=": "--lease-ttl-ms "}
+"""How a setting is called here, by the words that start its error."""
+
+
 def run(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code."""
     try:
         code = app(arguments)
     except (CycloptsError, ConfigError) as error:
-        sys.stderr.write(f"loadmonitor: {error}\n")
+        message = str(error)
+        for setting, flag in _FLAGS.items():
+            message = message.replace(setting, flag)
+        sys.stderr.write(f"loadmonitor: {message}\n")
         return 2
     except LoadMonitorRouterError as error:
         sys.stderr.write(f"loadmonitor: {error}\n")
