@@ -100,13 +100,11 @@ class HttpEngine:
         """Answer until done, or until the asker has gone, who never sends anything meanwhile."""
         tasks = {asyncio.ensure_future(answering), asyncio.ensure_future(reader.read(1))}
         try:
-            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         finally:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-        for task in done:
-            await task
 
     async def serve(self, reader: asyncio.StreamReader, writer: Writer) -> None:
         self.connections += 1
@@ -140,11 +138,13 @@ async def http_engine(answer: Answer | None = None) -> AsyncIterator[HttpEngine]
     if answer is not None:
         engine.tells(answer)
     handlers: set[asyncio.Task[None]] = set()
+    writers: list[Writer] = []
 
     def accept(reader: asyncio.StreamReader, writer: Writer) -> None:
         task = asyncio.get_running_loop().create_task(engine.serve(reader, writer))
         handlers.add(task)
         task.add_done_callback(handlers.discard)
+        writers.append(writer)
 
     server = await asyncio.start_server(accept, "127.0.0.1", 0)
     host, port = server.sockets[0].getsockname()
@@ -152,8 +152,15 @@ async def http_engine(answer: Answer | None = None) -> AsyncIterator[HttpEngine]
     try:
         yield engine
     finally:
+        # One that is being accepted has no task yet, and would be lost if the server closed first.
+        asyncio.get_running_loop().remove_reader(server.sockets[0].fileno())
+        for _ in range(10):
+            await asyncio.sleep(0)
         server.close()
         for task in handlers:
             task.cancel()
         await asyncio.gather(*handlers, return_exceptions=True)
+        for writer in writers:
+            # What was written to somebody who left would keep it open.
+            writer.transport.abort()
         await server.wait_closed()

@@ -14,6 +14,7 @@ from worker_process import run, serving
 
 from loadmonitor_proto import ReportStatus as Status
 from loadmonitor_worker.cli._filling import who_fills
+from loadmonitor_worker.cli._options import closing, make_source
 from loadmonitor_worker.errors import SourceUnavailableError
 from loadmonitor_worker.sources import HttpReason, SglangHttpSource, SglangShmSource, SglangShmWriter
 from loadmonitor_worker.testing import rank
@@ -62,6 +63,17 @@ async def test_serve_starts_before_its_engine() -> None:
         report = await router.report()
         assert report.status == Status.REPORT_STATUS_UNREACHABLE
         assert "Connection refused: start the engine" in report.last_error
+
+
+async def test_the_commands_close_a_source_that_holds_a_connection() -> None:
+    async with http_engine(answer_now) as engine:
+        source = make_source("sglang-http", shm_path=None, dp_size=None, engine_url=engine.url, api_key_file=None)
+        async with closing(source):
+            await source.get_loads()
+            assert engine.connected == 1
+        await engine.deserted()
+        async with closing(None):
+            pass
 
 
 async def test_check_follows_an_engine_hop_by_hop() -> None:

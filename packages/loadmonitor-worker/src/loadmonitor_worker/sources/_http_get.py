@@ -4,10 +4,11 @@ import asyncio
 import os
 import ssl
 from collections.abc import Mapping
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from loadmonitor_worker.errors import ConfigError, MissingExtraError, SourceUnavailableError
 from loadmonitor_worker.sources._v1_loads import HttpReason
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
 _MOST_REDIRECTS: Final = 3
 _KEEP_ALIVE_SECONDS: Final = 2.0
 """Below the 5 s after which SGLang closes an idle connection, so that a request never crosses its closing."""
-_SHARE_OF_CONNECTING: Final = 0.45
-"""Of the deadline, for TCP and for TLS each. A TLS handshake must end by itself before the deadline cancels it: httpcore 1.0.9
-leaves the socket of a cancelled one open for as long as the event loop lives."""
 _PORTS: Final = {"http": 80, "https": 443}
 
 
@@ -103,10 +101,11 @@ class HttpGet:
         Raises:
             SourceUnavailableError: There is none; `reason` is a word of HttpReason.
         """
+        client = self._client_of_this_loop()
         try:
-            async with asyncio.timeout(self._timeout_ms / 1_000):
-                return await self._follow()
-        except (TimeoutError, self._httpx.TimeoutException):
+            async with asyncio.timeout(self._timeout_ms / 1_000), _Handshake() as handshake:
+                return await self._follow(client, {"trace": handshake.trace} if self.url.startswith("https:") else {})
+        except TimeoutError:
             raise SourceUnavailableError(
                 HttpReason.TIMEOUT, f"{self.url} gave no complete answer within {self._timeout_ms} ms"
             ) from None
@@ -127,11 +126,10 @@ class HttpGet:
         if client is not None and self._loop is asyncio.get_running_loop():
             await client.aclose()
 
-    async def _follow(self) -> HttpAnswer:
-        client = self._client_of_this_loop()
+    async def _follow(self, client: "httpx.AsyncClient", extensions: dict[str, object]) -> HttpAnswer:
         first = url = self._httpx.URL(self.url)
         for _ in range(1 + _MOST_REDIRECTS):
-            async with client.stream("GET", url, headers=self._headers) as response:
+            async with client.stream("GET", url, headers=self._headers, extensions=extensions) as response:
                 if response.next_request is None:
                     return HttpAnswer(response.status_code, dict(response.headers), await self._body(response))
                 url = response.next_request.url
@@ -165,12 +163,23 @@ class HttpGet:
             self._loop = loop
             client = self._client = self._httpx.AsyncClient(
                 trust_env=False,
-                timeout=self._httpx.Timeout(None, connect=_SHARE_OF_CONNECTING * self._timeout_ms / 1_000),
+                timeout=None,
                 headers={"user-agent": "loadmonitor-worker"},
                 limits=self._httpx.Limits(max_keepalive_connections=1, keepalive_expiry=_KEEP_ALIVE_SECONDS),
                 verify=_tls(self.url),
             )
         return client
+
+
+class _Handshake(AsyncExitStack):
+    """Closes the socket of a TLS handshake that was cancelled, which httpcore 1.0.9 leaves open while the event loop lives."""
+
+    async def trace(self, event: str, info: Mapping[str, Any]) -> None:
+        """Follow httpcore through one request."""
+        if event == "connection.connect_tcp.complete":
+            self.push_async_callback(info["return_value"].aclose)
+        elif event == "connection.start_tls.complete":
+            self.pop_all()
 
 
 def _tls(url: str) -> ssl.SSLContext:
