@@ -1,6 +1,7 @@
 """One bounded pull a fire, whatever the source does."""
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
@@ -213,3 +214,63 @@ async def test_an_aborted_pull_cancels_the_read_and_delivers_nothing(source: Fak
     assert not [task for task in asyncio.all_tasks() if task.get_name() == "loadmonitor-pull"]
     assert clock.pending == []
     assert delivered == []
+
+
+async def test_a_read_that_ignores_cancellation_is_given_up(clock: ManualClock) -> None:
+    source = Stubborn(clock)
+    source.gate.clear()
+    reader = puller(source, clock)
+    delivered: list[Attempt] = []
+    reader.pull(delivered.append)
+    await settle()
+    reader.abort()
+    await reader.ended(grace_seconds=0.01)
+    assert not [task for task in asyncio.all_tasks() if task.get_name() == "loadmonitor-pull"]
+    assert delivered == []
+
+
+@pytest.mark.parametrize("passes_ms", [0, 1_000])
+async def test_a_cancelled_read_may_clean_up_first(clock: ManualClock, passes_ms: int) -> None:
+    cleaning = asyncio.Event()
+    cleaned = asyncio.Event()
+
+    class Tidy(FakeSource):
+        async def get_loads(self) -> Sequence[RankSnapshot]:
+            try:
+                return await super().get_loads()
+            finally:
+                await cleaning.wait()
+                cleaned.set()
+
+    source = Tidy(clock)
+    source.gate.clear()
+    reader = puller(source, clock)
+    reader.pull(lambda _: None)
+    await clock.advance(passes_ms)
+    reader.abort()
+    await settle()
+    cleaning.set()
+    await reader.ended(grace_seconds=5)
+    assert cleaned.is_set()
+
+
+async def test_a_read_that_nobody_cancels_may_wait_fail_and_time_out_within_itself(clock: ManualClock) -> None:
+    class Intricate(FakeSource):
+        async def get_loads(self) -> Sequence[RankSnapshot]:
+            await asyncio.sleep(0)
+            with contextlib.suppress(RuntimeError):
+                await asyncio.gather(self._fail())
+            forgotten = asyncio.get_running_loop().create_future()
+            for _ in range(3):
+                forgotten.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await forgotten
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(0), asyncio.timeout(0):
+                    await asyncio.Event().wait()
+            return await super().get_loads()
+
+        async def _fail(self) -> None:
+            raise RuntimeError
+
+    assert (await puller(Intricate(clock), clock).outcome()).error is None
