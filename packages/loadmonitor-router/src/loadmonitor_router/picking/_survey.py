@@ -1,6 +1,5 @@
 """What may be picked, and on what grounds."""
 
-from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -24,6 +23,15 @@ class Known(NamedTuple):
     active_routers: int | None
 
 
+class _Measured(NamedTuple):
+    report: WorkerReport
+    whole: Load | None
+    by_rank: dict[int, Load | None]
+
+    def of(self, candidate: Candidate) -> Load | None:
+        return self.by_rank.get(candidate.dp_rank) if isinstance(candidate, WorkerRank) else self.whole
+
+
 @dataclass(slots=True)
 class Survey:
     """The candidates by what is known of them.
@@ -43,39 +51,50 @@ class Survey:
     barred: list[Candidate] = field(default_factory=list)
 
 
-def survey(snapshot: FleetSnapshot, candidates: Iterable[Candidate]) -> Survey:
-    """Sort the candidates; one that is named twice counts once."""
-    found = Survey()
-    for candidate in dict.fromkeys(candidates):
-        worker = snapshot.workers.get(url_of(candidate))
-        if worker is None:
-            found.unknown.append(candidate)
-        elif worker.worker_state in _CLOSED:
-            found.barred.append(candidate)
-        elif worker.freshness is Freshness.UNREACHABLE:
-            found.unreachable.append(candidate)
-        elif worker.freshness is Freshness.FRESH and worker.report is not None and worker.age_ms is not None:
-            _sort_fresh(found, candidate, worker.report, snapshot.taken_ns - int(worker.age_ms * _NS_PER_MS))
-        elif _never_reported(worker):
-            found.unknown.append(candidate)
-        else:
-            found.lost.append(candidate)
-    return found
+class Surveyor:
+    """Sorts candidates; remembers what a report comes to, so that each is worked out once and not for every pick."""
 
+    def __init__(self) -> None:
+        """Start with nothing worked out."""
+        self._measured: dict[str, _Measured] = {}
 
-def _sort_fresh(found: Survey, candidate: Candidate, report: WorkerReport, sampled_ns: int) -> None:
-    if isinstance(candidate, WorkerRank):
-        index = bisect_left(report.ranks, candidate.dp_rank, key=lambda rank: rank.dp_rank)
-        if index == len(report.ranks) or report.ranks[index].dp_rank != candidate.dp_rank:
-            found.barred.append(candidate)
-            return
-        load = rank_load(report.ranks[index])
-    else:
-        load = worker_load(report)
-    if load is None:
-        found.unknown.append(candidate)
-    else:
-        found.known.append(Known(candidate, load, sampled_ns, report.active_routers))
+    def survey(self, snapshot: FleetSnapshot, candidates: Iterable[Candidate]) -> Survey:
+        """Sort the candidates; one that is named twice counts once."""
+        workers = snapshot.workers
+        if len(self._measured) > len(workers):
+            self._measured = {url: measured for url, measured in self._measured.items() if url in workers}
+        found = Survey()
+        for candidate in dict.fromkeys(candidates):
+            worker = workers.get(url_of(candidate))
+            if worker is None:
+                found.unknown.append(candidate)
+                continue
+            report = worker.report
+            if report is not None and report.worker_state in _CLOSED:
+                found.barred.append(candidate)
+            elif worker.freshness is Freshness.FRESH and report is not None and worker.age_ms is not None:
+                load = self._measure(worker.target.url, report).of(candidate)
+                if load is not None:
+                    sampled_ns = snapshot.taken_ns - int(worker.age_ms * _NS_PER_MS)
+                    found.known.append(Known(candidate, load, sampled_ns, report.active_routers))
+                elif has_rank(report, candidate):
+                    found.unknown.append(candidate)
+                else:
+                    found.barred.append(candidate)
+            elif worker.freshness is Freshness.UNREACHABLE:
+                found.unreachable.append(candidate)
+            elif _never_reported(worker):
+                found.unknown.append(candidate)
+            else:
+                found.lost.append(candidate)
+        return found
+
+    def _measure(self, url: str, report: WorkerReport) -> _Measured:
+        measured = self._measured.get(url)
+        if measured is None or measured.report is not report:
+            by_rank = {rank.dp_rank: rank_load(rank) for rank in report.ranks}
+            measured = self._measured[url] = _Measured(report, worker_load(report), by_rank)
+        return measured
 
 
 def _never_reported(worker: WorkerLoad) -> bool:
@@ -92,10 +111,14 @@ def why_not(snapshot: FleetSnapshot, candidate: Candidate) -> str:
         return f"its engine is {worker.worker_state.name}"
     if worker.freshness is not Freshness.FRESH or worker.report is None:
         return f"{worker.freshness}: {worker.reason}"
-    ranks = [rank.dp_rank for rank in worker.report.ranks]
-    if isinstance(candidate, WorkerRank) and candidate.dp_rank not in ranks:
-        return f"its Worker has the ranks {', '.join(map(str, ranks))}"
+    if not has_rank(worker.report, candidate):
+        return f"its Worker has the ranks {', '.join(str(rank.dp_rank) for rank in worker.report.ranks)}"
     return "fresh, but how many requests may run at once isn't published"
+
+
+def has_rank(report: WorkerReport, candidate: Candidate) -> bool:
+    """Return whether the candidate is a Worker, or a rank that its Worker reports."""
+    return not isinstance(candidate, WorkerRank) or any(rank.dp_rank == candidate.dp_rank for rank in report.ranks)
 
 
 def url_of(candidate: Candidate) -> str:

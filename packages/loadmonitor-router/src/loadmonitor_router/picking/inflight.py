@@ -77,7 +77,7 @@ class InFlight:
             raise ConfigError(f"dispatch_ms is {dispatch_ms}; allowed are finite milliseconds from 0")
         if not 0 < forget_after_seconds < math.inf:
             raise ConfigError(f"forget_after_seconds is {forget_after_seconds}; allowed are finite seconds above 0")
-        self.tracks_completion = tracks_completion
+        self.tracks_completion: bool = tracks_completion
         self._dispatch_ns = int(dispatch_ms * _NS_PER_MS)
         self._forget_ns = int(forget_after_seconds * _NS_PER_SECOND)
         self._monotonic_ns = monotonic_ns

@@ -7,7 +7,7 @@ from random import Random, SystemRandom
 from typing import ClassVar, Literal, NamedTuple
 
 from loadmonitor_router.errors import ConfigError, NoWorkerError
-from loadmonitor_router.picking._survey import Known, Survey, survey, url_of, why_not
+from loadmonitor_router.picking._survey import Known, Survey, Surveyor, url_of, why_not
 from loadmonitor_router.picking.choice import Candidate, Choice, WorkerRank
 from loadmonitor_router.picking.inflight import InFlight
 from loadmonitor_router.picking.score import Load
@@ -24,7 +24,11 @@ class _Scored(NamedTuple):
 
 
 class _ScorePicker(ABC):
-    """What the policies share: who may be picked, what each one's score is, and what to do when nothing is known."""
+    """What the policies share: who may be picked, what each one's score is, and what to do when nothing is known.
+
+    Attributes:
+        in_flight: The router's picks.
+    """
 
     _how: ClassVar[str]
 
@@ -61,15 +65,16 @@ class _ScorePicker(ABC):
             raise ConfigError(f"when_none_fresh is {when_none_fresh!r}; allowed are 'fail_open' and 'refuse'")
         if routers is not None and routers < 1:
             raise ConfigError(f"routers is {routers}; allowed are counts from 1, or None for what the Workers report")
-        self.in_flight = InFlight() if in_flight is None else in_flight
+        self.in_flight: InFlight = InFlight() if in_flight is None else in_flight
         self._rng = SystemRandom() if rng is None else rng
         self._unknown_score = unknown_score
         self._refuses = when_none_fresh == "refuse"
         self._routers = routers
+        self._surveyor = Surveyor()
 
     def pick(self, snapshot: FleetSnapshot, candidates: Iterable[Candidate]) -> Choice:
         """Choose one of the candidates and count it in `in_flight`; see `Picker.pick`."""
-        found = survey(snapshot, candidates)
+        found = self._surveyor.survey(snapshot, candidates)
         return self._by_score(found) if found.known else self._by_own_picks(snapshot, found)
 
     @abstractmethod
