@@ -29,6 +29,7 @@ from loadmonitor_router.errors import (
     DropReason,
     InvalidReportError,
     LoadMonitorRouterError,
+    NoWorkerError,
     StreamRefusedError,
 )
 from loadmonitor_router.interfaces import Clock, TimerHandle
@@ -61,6 +62,7 @@ __all__ = [
     "InvalidReportError",
     "LoadMonitorRouterError",
     "MonitorClient",
+    "NoWorkerError",
     "RankLoad",
     "Receipt",
     "ReportStatus",
