@@ -21,17 +21,20 @@ from loadmonitor_router.age import (
     own_age_ms,
     rank_age_ms,
 )
+from loadmonitor_router.aggregate import aggregate_ranks
 from loadmonitor_router.config import ClientConfig, normalize_address
 from loadmonitor_router.connection import Connection, ConnectionState, Grant
 from loadmonitor_router.errors import (
     ClientStateError,
     ConfigError,
     DropReason,
+    DuplicateWorkerError,
     InvalidReportError,
     LoadMonitorRouterError,
     StreamRefusedError,
 )
 from loadmonitor_router.interfaces import Clock, TimerHandle
+from loadmonitor_router.pressure import PrefillRates, queue_pressure_seconds
 from loadmonitor_router.reports import (
     RankLoad,
     Receipt,
@@ -41,10 +44,12 @@ from loadmonitor_router.reports import (
     WorkerState,
     WorkerType,
 )
+from loadmonitor_router.snapshot import FleetSnapshot, WorkerAggregate, WorkerLoad, WorkerTarget
 
 if TYPE_CHECKING:
     from loadmonitor_router.client import MonitorClient
     from loadmonitor_router.decoding import decode_report
+    from loadmonitor_router.monitor import LoadMonitor, MonitorCounters
 
 __all__ = [
     "DEFAULT_FRESHNESS_MS",
@@ -56,29 +61,44 @@ __all__ = [
     "Connection",
     "ConnectionState",
     "DropReason",
+    "DuplicateWorkerError",
+    "FleetSnapshot",
     "Freshness",
     "Grant",
     "InvalidReportError",
+    "LoadMonitor",
     "LoadMonitorRouterError",
     "MonitorClient",
+    "MonitorCounters",
+    "PrefillRates",
     "RankLoad",
     "Receipt",
     "ReportStatus",
     "StreamRefusedError",
     "TimerHandle",
+    "WorkerAggregate",
     "WorkerInfo",
+    "WorkerLoad",
     "WorkerReport",
     "WorkerState",
+    "WorkerTarget",
     "WorkerType",
     "age_ms",
+    "aggregate_ranks",
     "assess",
     "decode_report",
     "normalize_address",
     "own_age_ms",
+    "queue_pressure_seconds",
     "rank_age_ms",
 ]
 
-_LAZY = {"MonitorClient": "client", "decode_report": "decoding"}
+_LAZY = {
+    "LoadMonitor": "monitor",
+    "MonitorClient": "client",
+    "MonitorCounters": "monitor",
+    "decode_report": "decoding",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -1,7 +1,7 @@
 """What a Router knows of its fleet at one moment: immutable, complete, and truthful about what it doesn't know."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from loadmonitor_router.age import Freshness
@@ -95,14 +95,15 @@ class FleetSnapshot:
     """All Workers at one moment; sorted by url, and never changed.
 
     Attributes:
-        version: Grows with every change of what the monitor knows; equal versions are equal snapshots.
+        version: Grows with every change of what the monitor knows; two snapshots of one version differ in `taken_ns` and in
+            the ages, and in nothing else.
         taken_ns: When it was taken, on the monitor's monotonic clock.
         workers: By url, in the order of the urls.
     """
 
     version: int
     taken_ns: int
-    workers: Mapping[str, WorkerLoad] = MappingProxyType({})
+    workers: Mapping[str, WorkerLoad] = field(default_factory=lambda: MappingProxyType({}))
 
     def fresh_load(self, url: str) -> WorkerLoad | None:
         """Return a Worker's load if it may be acted upon, else None: also when the Worker isn't known."""
