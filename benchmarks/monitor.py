@@ -36,7 +36,7 @@ from loadmonitor_router import Freshness, LoadMonitor, WorkerTarget
 INTERVAL_SECONDS = 1.0
 RANKS = 8
 POLLED = ("/v1/loads", "/metrics")
-GAUGES = {
+GAUGES: dict[str, Any] = {
     "num_running_reqs": 112,
     "num_waiting_reqs": 7,
     "num_waiting_uncached_tokens": 9_200,

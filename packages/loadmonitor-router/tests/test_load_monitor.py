@@ -39,7 +39,7 @@ class Fleet:
         self.workers = [ScriptedWorker() for _ in range(size)]
         self.streams: list[ScriptedStream] = []
         # Intervals so short that acknowledgements go out at once.
-        self.monitor = LoadMonitor(**({"router_id": "r", "report_interval_ms": 50, "clock": clock} | settings))
+        self.monitor = LoadMonitor(router_id="r", report_interval_ms=50, clock=clock, **settings)
 
     async def __aenter__(self) -> Self:
         self._stack = AsyncExitStack()

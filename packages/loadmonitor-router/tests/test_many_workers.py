@@ -1,8 +1,9 @@
 """Many Workers in one process, on the machine's own clock: each is heard, and all are left in good order."""
 
 import asyncio
+import sys
+from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 
 import grpc.aio
 import pytest
@@ -21,8 +22,6 @@ class Reporter:
     """A Worker of the contract that answers every acknowledgement with the next report, an interval later."""
 
     def __init__(self, size: int, reports_each: int) -> None:
-        self.streams = 0
-        self.stopped = 0
         self.all_heard = asyncio.Event()
         self._unheard = size
         self._reports_each = reports_each
@@ -32,7 +31,6 @@ class Reporter:
         request_iterator: AsyncIterator[wire.RouterFrame],
         context: "grpc.aio.ServicerContext[wire.RouterFrame, wire.WorkerFrame | bytes]",
     ) -> None:
-        self.streams += 1
         sequence_id = 0
         interval_ms = 0
         async for frame in request_iterator:
@@ -50,7 +48,6 @@ class Reporter:
                 )
                 await context.write(wire.WorkerFrame(registered=granted))
             elif kind == "stop":
-                self.stopped += 1
                 return
             elif not frame.keep_alive.HasField("acked_sequence_id"):
                 continue
@@ -63,42 +60,58 @@ class Reporter:
             await context.write(wire.WorkerFrame(report=wire_report(sequence_id, ranks=RANKS)))
 
 
-@asynccontextmanager
-async def many(size: int, reports_each: int) -> AsyncIterator[tuple[Reporter, list[WorkerTarget]]]:
-    """Serve on as many ports as there are Workers."""
+def say(*words: object) -> None:
+    sys.stdout.write(f"{' '.join(map(str, words))}\n")
+    sys.stdout.flush()
+
+
+async def serve(size: int, reports_each: int) -> None:
+    """Be so many Workers, each on a port of its own; say when the reports were acknowledged."""
     reporter = Reporter(size, reports_each)
     server = grpc.aio.server(options=[("grpc.so_reuseport", 0)])
     add_load_monitor_servicer(reporter, server)
-    ports = [server.add_insecure_port("127.0.0.1:0") for _ in range(size)]
+    say(*(server.add_insecure_port("127.0.0.1:0") for _ in range(size)))
     await server.start()
-    try:
-        yield reporter, [WorkerTarget(url=f"http://w{port}:30000", reporter=f"127.0.0.1:{port}") for port in ports]
-    finally:
-        await server.stop(None)
+    await reporter.all_heard.wait()
+    say("all heard")
+    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
+    await server.stop(None)
 
 
-async def watch(size: int, reports_each: int) -> None:
-    async with many(size, reports_each) as (reporter, targets):
-        async with LoadMonitor(router_id="r") as monitor:
-            monitor.reconcile(targets)
-            await reporter.all_heard.wait()
-            loads = monitor.snapshot().workers.values()
-            assert {load.connection.state for load in loads} == {ConnectionState.REGISTERED}
-            assert sum(load.freshness is Freshness.FRESH for load in loads) == size
-            assert monitor.counters.reconnects == 0
-            assert monitor.counters.dropped == {}
-            half = targets[: size // 2]
-            monitor.reconcile(half)
-            assert list(monitor.snapshot().workers) == sorted(worker.url for worker in half)
-        assert not monitor.snapshot().workers
-        assert (reporter.streams, reporter.stopped) == (size, size)
+async def watch(size: int, reports_each: int, *, interval_ms: int) -> None:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, __file__, str(size), str(reports_each), stdin=PIPE, stdout=PIPE, limit=1_000_000
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    ports = (await process.stdout.readline()).split()
+    targets = [WorkerTarget(url=f"http://w{int(port)}:30000", reporter=f"127.0.0.1:{int(port)}") for port in ports]
+    async with LoadMonitor(router_id="r", report_interval_ms=interval_ms, freshness_ms=3 * interval_ms) as monitor:
+        monitor.reconcile(targets)
+        assert await process.stdout.readline() == b"all heard\n"
+        loads = monitor.snapshot().workers.values()
+        assert {load.connection.state for load in loads} == {ConnectionState.REGISTERED}
+        assert {load.freshness for load in loads} == {Freshness.FRESH}
+        assert len(loads) == size
+        assert monitor.counters.received >= size * reports_each
+        assert monitor.counters.dropped == {}
+        half = targets[: size // 2]
+        monitor.reconcile(half)
+        assert list(monitor.snapshot().workers) == sorted(worker.url for worker in half)
+    assert not monitor.snapshot().workers
+    process.stdin.close()
+    assert await process.wait() == 0
 
 
 async def test_a_hundred_workers_are_watched_by_one_monitor() -> None:
-    await watch(100, 2)
+    await watch(100, 2, interval_ms=1_000)
 
 
 @pytest.mark.long
 @pytest.mark.timeout(180)
 async def test_a_thousand_workers_are_watched_by_one_monitor() -> None:
-    await watch(1_000, 5)
+    await watch(1_000, 5, interval_ms=3_000)
+
+
+if __name__ == "__main__":
+    asyncio.run(serve(*map(int, sys.argv[1:])))

@@ -1,6 +1,7 @@
 """The ranks of a Worker taken together, and the time that a queue takes to prefill."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
@@ -19,7 +20,7 @@ from loadmonitor_router import (
 from loadmonitor_router.testing import wire_rank, wire_report
 
 
-def report(*ranks: dict[str, float], instance: str = "a") -> WorkerReport:
+def report(*ranks: Mapping[str, float], instance: str = "a") -> WorkerReport:
     message = wire_report(1, ranks=[wire_rank(number, **fields) for number, fields in enumerate(ranks)])
     message.source_instance_id = instance
     return decode_report(message, Receipt(monotonic_ns=0, delay_ms=0))

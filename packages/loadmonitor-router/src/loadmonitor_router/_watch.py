@@ -23,6 +23,7 @@ class Watch:
     Attributes:
         target: Who.
         view: The newest view.
+        stopped: Nothing is published any more.
     """
 
     def __init__(
@@ -51,7 +52,8 @@ class Watch:
         self._publish = publish
         self._rates = PrefillRates()
         self._warned: str | None = None
-        self._stopped = False
+        self._task: asyncio.Task[None] | None = None
+        self.stopped = False
         self.target = target
         self.view = WorkerView(target=target, connection=self._client.connection, freshness_ms=freshness_ms)
 
@@ -66,9 +68,10 @@ class Watch:
         return self._task
 
     def stop(self) -> None:
-        """Publish nothing any more, and hang up."""
-        self._stopped = True
-        self._task.cancel()
+        """Publish nothing any more, and hang up if it was dialled."""
+        self.stopped = True
+        if self._task is not None:
+            self._task.cancel()
 
     def expire(self, now_ns: int) -> None:
         """Publish that the report isn't fresh any more, if so."""
@@ -88,7 +91,7 @@ class Watch:
         self._replace(view_connection(self.view, connection))
 
     def _replace(self, view: WorkerView) -> None:
-        if not self._stopped:
+        if not self.stopped:
             self.view = view
             self._publish(view)
 

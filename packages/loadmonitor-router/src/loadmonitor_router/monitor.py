@@ -158,11 +158,9 @@ class LoadMonitor:
         ]
         for target in change.stop:
             self._stop(self._watches.pop(target.url))
-        for watch in started:
-            self._watches[watch.target.url] = watch
-            task = watch.start()
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+        self._watches.update((watch.target.url, watch) for watch in started)
+        if started:
+            self._keep(asyncio.create_task(self._start(started), name="start watches"))
         if change.stop or change.start:
             self._views = {url: watch.view for url, watch in sorted(self._watches.items())}
             self._views_shared = False
@@ -230,6 +228,17 @@ class LoadMonitor:
     def _require_open(self) -> None:
         if not self._open:
             raise ClientStateError("the monitor isn't open: use it inside `async with`")
+
+    async def _start(self, watches: Iterable[Watch]) -> None:
+        """Dial one Worker a turn of the loop: with all at once, answers would wait until the last one is dialled."""
+        for watch in watches:
+            if not watch.stopped:
+                self._keep(watch.start())
+                await asyncio.sleep(0)
+
+    def _keep(self, task: asyncio.Task[None]) -> None:
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     def _stop(self, watch: Watch) -> None:
         connection = watch.connection
