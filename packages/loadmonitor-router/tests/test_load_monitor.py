@@ -185,14 +185,14 @@ async def test_a_snapshot_taken_before_the_timer_has_run_sees_the_verdict_too() 
 async def test_a_snapshot_never_changes_and_one_version_is_one_state(clock: ManualClock) -> None:
     async with Fleet(clock, 2) as fleet:
         await fleet.report(0, 1)
-        first = fleet.monitor.snapshot()
-        same = fleet.monitor.snapshot()
-        assert same == first
+        assert fleet.monitor.snapshot() == fleet.monitor.snapshot()
+        first = fleet.monitor.snapshot()  # and nobody has looked into it before the changes
         await fleet.report(1, 1)
         await fleet.report(0, 2)
-        fleet.monitor.reconcile(fleet.targets[:1])
         assert list(first.workers) == [url(0), url(1)]
         assert [sequence(load) for load in first.workers.values()] == [1, None]
+        fleet.monitor.reconcile(fleet.targets[:1])
+        assert list(first.workers) == [url(0), url(1)]
         assert fleet.monitor.snapshot().version > first.version
 
 

@@ -5,8 +5,8 @@
             print(assess(report, time.monotonic_ns()).freshness, report.ranks)
 
 `MonitorClient` keeps one stream to one Worker and hands over validated `WorkerReport`s; `assess` says whether one is
-fresh, and why not; `MonitorClient.connection` says how the stream is doing. `loadmonitor_router.testing` has a scripted
-Worker and a manual clock.
+fresh, and why not; `MonitorClient.connection` says how the stream is doing. `LoadMonitor` does this for a whole fleet and
+keeps one snapshot of it. `loadmonitor_router.testing` has a scripted Worker and a manual clock.
 """
 
 from importlib import import_module

@@ -124,7 +124,7 @@ class LoadMonitor:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Tell every Worker to stop, and hang up; done within a second."""
+        """Tell every Worker to stop, and hang up; none is waited for longer than a second."""
         self.reconcile(())
         self._expire_at(None)
         self._open = False
