@@ -2,7 +2,8 @@
 
 LoadMonitorRouterError
 ├── ConfigError           a setting is out of range; nothing was dialled
-├── ClientStateError      a client was used outside its `async with` block, or entered twice
+│   └── DuplicateWorkerError  two of the workers given are one; nothing was changed
+├── ClientStateError      a client or monitor was used outside its `async with` block, or entered twice
 ├── InvalidReportError    a report breaks the contract; it is dropped and counted, the stream lives on
 ├── NoWorkerError         none of the candidates may be picked; it says why of each
 └── StreamRefusedError    the Worker refuses this registration for good; it isn't dialled again
@@ -51,8 +52,23 @@ class ConfigError(LoadMonitorRouterError, ValueError):
     """A setting is out of range; the message names the setting, the value received and what is allowed."""
 
 
+class DuplicateWorkerError(ConfigError):
+    """Two of the workers given have one url, or one load reporter, however they spell it.
+
+    Attributes:
+        first: The url of the one, as it was given.
+        second: The url of the other, as it was given.
+    """
+
+    def __init__(self, message: str, *, first: str, second: str) -> None:
+        """Name both."""
+        super().__init__(message)
+        self.first = first
+        self.second = second
+
+
 class ClientStateError(LoadMonitorRouterError, RuntimeError):
-    """A client was iterated outside its `async with` block, or entered while it is open."""
+    """A client or a monitor was used outside its `async with` block, or entered while it is open."""
 
 
 class InvalidReportError(LoadMonitorRouterError, ValueError):
