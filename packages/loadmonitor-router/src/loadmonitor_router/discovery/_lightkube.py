@@ -8,7 +8,6 @@ from typing import Any, cast
 import httpx2
 from lightkube import AsyncClient, KubeConfig
 from lightkube.config.client_adapter import verify_cluster
-from lightkube.config.kubeconfig import SingleConfig
 from lightkube.config.models import User
 from lightkube.core.exceptions import ApiError
 from lightkube.core.exceptions import ConfigError as LightkubeConfigError
@@ -38,10 +37,12 @@ class LightkubeSlices:
             ConfigError: There is no cluster configuration.
         """
         try:
-            chosen = _context(KubeConfig.from_env() if config is None else config)
-            verify = verify_cluster(chosen.cluster, chosen.user or User(), chosen.abs_file)
+            chosen = (KubeConfig.from_env() if config is None else config).get()
+            assert chosen is not None  # without a default it raises instead
+            user = chosen.user or User()
+            verify = verify_cluster(chosen.cluster, user, chosen.abs_file)
             transport = _AskForBookmarks(httpx2.AsyncHTTPTransport(verify=verify))
-            self._client = AsyncClient(chosen, transport=transport)
+            self._client = AsyncClient(chosen._replace(user=user), transport=transport)
         except (LightkubeConfigError, OSError) as error:
             raise ConfigError(
                 f"no Kubernetes cluster: {error}; run inside one with a service account, or set KUBECONFIG"
@@ -101,13 +102,6 @@ class _AskForBookmarks(httpx2.AsyncBaseTransport):
 
     async def aclose(self) -> None:
         await self._inner.aclose()
-
-
-def _context(config: KubeConfig) -> SingleConfig:
-    context = config.get()
-    if context is None:
-        raise LightkubeConfigError("the configuration has no current context")
-    return context
 
 
 def _status(error: httpx2.HTTPError) -> int | None:

@@ -45,6 +45,8 @@ def reporter_endpoint(worker_url: str, port: int) -> str:
         ConfigError: The URL has another scheme, no host or a port that is none, or `port` is out of range.
     """
     url = base_url(worker_url)
+    if not all(character.isprintable() and not character.isspace() for character in url):
+        raise _bad_url(worker_url, "it holds white space")  # which the parser would pass over
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port
