@@ -35,6 +35,7 @@ class SliceApi:
         self.asked: list[dict[str, str]] = []
         self.refusal: tuple[int, str] | None = None
         self.deaf = False
+        self._news = asyncio.Condition()
         self._version = 100
         self._oldest = 0
         self._slices: dict[str, dict[str, Any]] = {}
@@ -49,7 +50,10 @@ class SliceApi:
         self._slices[name] = {
             **_TYPE,
             "metadata": self._metadata(name, {"kubernetes.io/service-name": "workers"} if labels is None else labels),
-            **{"addressType": "IPv4", "endpoints": list(endpoints), "ports": ports, **changes},
+            "addressType": "IPv4",
+            "endpoints": list(endpoints),
+            "ports": ports,
+            **changes,
         }
         self._tell(kind, self._slices[name])
 
@@ -81,15 +85,10 @@ class SliceApi:
             queue.put_nowait(None)
         self._watches.clear()
 
-    @property
-    def watching(self) -> int:
-        """How many watches are open."""
-        return len(self._watches)
-
     async def questions(self, number: int) -> None:
         """Wait until so many questions have come, and the newest is being served."""
-        while len(self.asked) < number:
-            await asyncio.sleep(0)
+        async with self._news:
+            await self._news.wait_for(lambda: len(self.asked) >= number)
 
     def _metadata(self, name: str, labels: dict[str, str]) -> dict[str, Any]:
         return {"name": name, "namespace": NAMESPACE, "labels": labels, "resourceVersion": str(self._version)}
@@ -107,7 +106,9 @@ class SliceApi:
             while True:
                 target = (await reader.readuntil(b"\r\n\r\n")).decode().split()[1]
                 parameters = {key: values[0] for key, values in parse_qs(urlsplit(target).query).items()}
-                self.asked.append(parameters)
+                async with self._news:
+                    self.asked.append(parameters)
+                    self._news.notify_all()
                 if self.refusal is not None or unquote(urlsplit(target).path) != PATH:
                     code, message = self.refusal or (404, "the server could not find the requested resource")
                     _reply(writer, code, _status(code, message))
