@@ -27,12 +27,16 @@ from loadmonitor_router.connection import Connection, ConnectionState, Grant
 from loadmonitor_router.errors import (
     ClientStateError,
     ConfigError,
+    DiscoveryError,
     DropReason,
     DuplicateWorkerError,
     InvalidReportError,
     LoadMonitorRouterError,
+    MissingExtraError,
     NoWorkerError,
     StreamRefusedError,
+    WatchExpiredError,
+    WorkerListError,
 )
 from loadmonitor_router.interfaces import Clock, TimerHandle
 from loadmonitor_router.pressure import PrefillRates, queue_pressure_seconds
@@ -61,6 +65,7 @@ __all__ = [
     "ConfigError",
     "Connection",
     "ConnectionState",
+    "DiscoveryError",
     "DropReason",
     "DuplicateWorkerError",
     "FleetSnapshot",
@@ -69,6 +74,7 @@ __all__ = [
     "InvalidReportError",
     "LoadMonitor",
     "LoadMonitorRouterError",
+    "MissingExtraError",
     "MonitorClient",
     "MonitorCounters",
     "NoWorkerError",
@@ -78,8 +84,10 @@ __all__ = [
     "ReportStatus",
     "StreamRefusedError",
     "TimerHandle",
+    "WatchExpiredError",
     "WorkerAggregate",
     "WorkerInfo",
+    "WorkerListError",
     "WorkerLoad",
     "WorkerReport",
     "WorkerState",
