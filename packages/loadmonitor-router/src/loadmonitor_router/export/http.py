@@ -1,0 +1,132 @@
+"""The HTTP server of an exporter: /metrics, /livez and /readyz, on threads of its own."""
+
+import socket
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler
+from ipaddress import AddressValueError, IPv6Address
+from socketserver import ThreadingTCPServer
+from threading import Thread
+from types import TracebackType
+from typing import Self
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import choose_encoder
+
+from loadmonitor_router.errors import ConfigError
+
+_SILENT_SECONDS = 30.0  # a connection on which nothing comes for so long is closed; scrapes come more often
+_POLL_SECONDS = 0.05
+
+
+class MetricsServer:
+    """Serves a registry while the `with` block lasts.
+
+        with MetricsServer(registry, "127.0.0.1:9464", not_ready=lambda: None) as server:
+            print(server.address)
+
+    Scrapes run on threads beside the caller's event loop, so a large fleet's scrape doesn't hold up its reports.
+    """
+
+    def __init__(self, registry: CollectorRegistry, listen: str, *, not_ready: Callable[[], str | None]) -> None:
+        """Check the address; nothing listens yet.
+
+        Args:
+            registry: What /metrics shows.
+            listen: `host:port` or `[ipv6]:port`; port 0 takes any free one.
+            not_ready: Says why /readyz is to answer 503, or None for 200; called from a server's thread.
+
+        Raises:
+            ConfigError: `listen` isn't of that form.
+        """
+        self._host, self._port = _split(listen)
+        self._handler = type("_BoundHandler", (_Handler,), {"registry": registry, "not_ready": staticmethod(not_ready)})
+        self.address: str = ""
+
+    def __enter__(self) -> Self:
+        """Listen.
+
+        Raises:
+            OSError: The address is taken, or isn't one of this machine.
+        """
+        kind = _Server6 if ":" in self._host else _Server
+        self._server = kind((self._host, self._port), self._handler)
+        port = self._server.server_address[1]
+        self.address = f"[{self._host}]:{port}" if ":" in self._host else f"{self._host}:{port}"
+        self._thread = Thread(target=self._server.serve_forever, args=(_POLL_SECONDS,), daemon=True, name="metrics")
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+class _Server(ThreadingTCPServer):
+    allow_reuse_address = True  # a restart doesn't wait for the connections of the last run
+    daemon_threads = True
+    block_on_close = False
+    request_queue_size = 64
+
+
+class _Server6(_Server):
+    address_family = socket.AF_INET6
+
+
+class _Handler(BaseHTTPRequestHandler):
+    registry: CollectorRegistry
+    not_ready: Callable[[], str | None]
+    protocol_version = "HTTP/1.1"
+    server_version = "loadmonitor"
+    sys_version = ""
+    timeout = _SILENT_SECONDS
+
+    def do_GET(self) -> None:
+        """Answer a scrape or a probe."""
+        path = self.path.partition("?")[0]
+        if path == "/metrics":
+            encode, content_type = choose_encoder(self.headers.get("Accept", ""))
+            self._answer(200, encode(self.registry), content_type)
+        elif path == "/livez":
+            self._say(200, "ok")
+        elif path == "/readyz":
+            reason = self.not_ready()
+            self._say(200 if reason is None else 503, reason or "ok")
+        else:
+            self._say(404, "there are /metrics, /livez and /readyz")
+
+    do_HEAD = do_GET  # noqa: N815 - as above
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it
+        """Write no line for every scrape and probe."""
+
+    def _say(self, status: int, text: str) -> None:
+        self._answer(status, f"{text}\n".encode(), "text/plain; charset=utf-8")
+
+    def _answer(self, status: int, body: bytes, content_type: str) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", content_type)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+
+def _split(listen: str) -> tuple[str, int]:
+    host, _, port = listen.rpartition(":")
+    if not host or not (port.isascii() and port.isdigit() and int(port) <= 65_535):
+        raise _bad_listen(listen)
+    if host.startswith("[") and host.endswith("]"):
+        try:
+            return str(IPv6Address(host[1:-1])), int(port)
+        except AddressValueError:
+            raise _bad_listen(listen) from None
+    if ":" in host:
+        raise _bad_listen(listen)
+    return host, int(port)
+
+
+def _bad_listen(listen: str) -> ConfigError:
+    return ConfigError(f"can't listen on {listen!r}: allowed are host:port and [ipv6]:port, port 0 for any free one")
