@@ -1,7 +1,7 @@
 """What a Router knows of its fleet at one moment: immutable, complete, and truthful about what it doesn't know."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from loadmonitor_router.age import Freshness
@@ -102,7 +102,7 @@ class FleetSnapshot:
 
     version: int
     taken_ns: int
-    workers: Mapping[str, WorkerLoad] = MappingProxyType({})
+    workers: Mapping[str, WorkerLoad] = field(default_factory=lambda: MappingProxyType({}))
 
     def fresh_load(self, url: str) -> WorkerLoad | None:
         """Return a Worker's load if it may be acted upon, else None: also when the Worker isn't known."""

@@ -9,13 +9,14 @@ from threading import Thread
 from types import TracebackType
 from typing import Self
 
-from prometheus_client import CollectorRegistry
-from prometheus_client.exposition import choose_encoder
+from prometheus_client import CollectorRegistry, generate_latest
 
 from loadmonitor_router.errors import ConfigError
 
 _SILENT_SECONDS = 30.0  # a connection on which nothing comes for so long is closed; scrapes come more often
 _POLL_SECONDS = 0.05
+# Whatever is asked for: in the OpenMetrics format prometheus-client writes vllm:… as vllm_… for scrapers of before 2025.
+_TEXT = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class MetricsServer:
@@ -87,8 +88,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Answer a scrape or a probe."""
         path = self.path.partition("?")[0]
         if path == "/metrics":
-            encode, content_type = choose_encoder(self.headers.get("Accept", ""))
-            self._answer(200, encode(self.registry), content_type)
+            self._answer(200, generate_latest(self.registry), _TEXT)
         elif path == "/livez":
             self._say(200, "ok")
         elif path == "/readyz":
