@@ -4,10 +4,10 @@ import math
 from dataclasses import replace
 
 import pytest
+from fleet_samples import Counts, everything, fleet, lost, worker_load
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from fleet_samples import Counts, everything, fleet, lost, worker_load
 from loadmonitor_router import ConfigError, ConnectionState, DropReason, Freshness, WorkerType
 from loadmonitor_router.export import FAMILIES, EngineMetrics, FleetCollector, Kind, make_registry
 from loadmonitor_router.snapshot import FleetSnapshot
@@ -91,7 +91,7 @@ def test_every_word_of_a_closed_set_is_there_from_the_start_with_zero() -> None:
         ("loadmonitor_router_reconnects_total", "reason", ReconnectReason),
     ):
         there = {key: value for key, value in found.items() if key[0] == name}
-        assert there == {(name, frozenset({(label, str(word))})): 0.0 for word in words}  # type: ignore[attr-defined]
+        assert there == {(name, frozenset({(label, str(word))})): 0.0 for word in words}
 
 
 def test_the_monitors_own_families_stand_as_written() -> None:
@@ -107,14 +107,17 @@ def test_the_monitors_own_families_stand_as_written() -> None:
         fail_open=True,
         picks_total={"least_loaded": 5},
     )
-    text = scrape(fleet(), counts)
-    for literal in (
+    delivery_age = (
         "# TYPE loadmonitor_router_delivery_age_seconds histogram\n"
         'loadmonitor_router_delivery_age_seconds_bucket{le="0.1"} 1.0\n'
         'loadmonitor_router_delivery_age_seconds_bucket{le="1.0"} 2.0\n'
         'loadmonitor_router_delivery_age_seconds_bucket{le="+Inf"} 3.0\n'
         "loadmonitor_router_delivery_age_seconds_count 3.0\n"
-        "loadmonitor_router_delivery_age_seconds_sum 7.6\n",
+        "loadmonitor_router_delivery_age_seconds_sum 7.6\n"
+    )
+    text = scrape(fleet(), counts)
+    for literal in (
+        delivery_age,
         "# TYPE loadmonitor_router_reports_total counter\nloadmonitor_router_reports_total 12.0\n",
         'loadmonitor_router_dropped_reports_total{reason="negative"} 2.0\n',
         'loadmonitor_router_reconnects_total{reason="session_replaced"} 3.0\n',

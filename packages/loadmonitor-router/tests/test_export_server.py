@@ -12,8 +12,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-
 from fleet_samples import everything
+
 from loadmonitor_router import ConfigError
 from loadmonitor_router.export import EngineMetrics, FleetCollector, MetricsServer, make_registry
 from loadmonitor_router.testing import ScriptedStream, ScriptedWorker, wire_rank, wire_report
@@ -80,8 +80,7 @@ def test_one_connection_serves_many_scrapes_and_writes_no_log(
 
 
 def test_an_ipv6_address_is_listened_on_and_told_in_brackets(server: MetricsServer) -> None:
-    registry = server._handler.registry
-    with MetricsServer(registry, "[::1]:0", not_ready=lambda: None) as six:
+    with MetricsServer(server._registry, "[::1]:0", not_ready=lambda: None) as six:
         assert six.address.startswith("[::1]:")
         assert get(six.address, "/livez")[0] == 200
 
@@ -89,7 +88,7 @@ def test_an_ipv6_address_is_listened_on_and_told_in_brackets(server: MetricsServ
 @pytest.mark.parametrize("listen", ["9464", ":9464", "host", "::1:9464", "[::x]:1", "host:65536", "host:http"])
 def test_an_address_of_another_form_is_refused(server: MetricsServer, listen: str) -> None:
     with pytest.raises(ConfigError, match="allowed are host:port"):
-        MetricsServer(server._handler.registry, listen, not_ready=lambda: None)
+        MetricsServer(server._registry, listen, not_ready=lambda: None)
 
 
 @asynccontextmanager

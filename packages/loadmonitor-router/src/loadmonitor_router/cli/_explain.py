@@ -10,7 +10,7 @@ from importlib.metadata import version
 from loadmonitor_router.cli._monitor import CommandMonitor
 from loadmonitor_router.cli._process import own_router_id, quiet_library, stop_signals
 from loadmonitor_router.connection import ConnectionState
-from loadmonitor_router.explain import Explanation, explain
+from loadmonitor_router.explanation import Explanation, explain
 from loadmonitor_router.snapshot import WorkerLoad
 
 _MARKS = {True: "ok", False: "fail", None: "-"}

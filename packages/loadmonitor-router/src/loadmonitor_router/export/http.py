@@ -40,7 +40,8 @@ class MetricsServer:
             ConfigError: `listen` isn't of that form.
         """
         self._host, self._port = _split(listen)
-        self._handler = type("_BoundHandler", (_Handler,), {"registry": registry, "not_ready": staticmethod(not_ready)})
+        self._registry = registry
+        self._not_ready = not_ready
         self.address: str = ""
 
     def __enter__(self) -> Self:
@@ -50,7 +51,9 @@ class MetricsServer:
             OSError: The address is taken, or isn't one of this machine.
         """
         kind = _Server6 if ":" in self._host else _Server
-        self._server = kind((self._host, self._port), self._handler)
+        self._server = kind((self._host, self._port), _Handler)
+        self._server.registry = self._registry
+        self._server.not_ready = self._not_ready
         port = self._server.server_address[1]
         self.address = f"[{self._host}]:{port}" if ":" in self._host else f"{self._host}:{port}"
         self._thread = Thread(target=self._server.serve_forever, args=(_POLL_SECONDS,), daemon=True, name="metrics")
@@ -66,6 +69,8 @@ class MetricsServer:
 
 
 class _Server(ThreadingTCPServer):
+    registry: CollectorRegistry
+    not_ready: Callable[[], str | None]
     allow_reuse_address = True  # a restart doesn't wait for the connections of the last run
     daemon_threads = True
     block_on_close = False
@@ -77,8 +82,7 @@ class _Server6(_Server):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    registry: CollectorRegistry
-    not_ready: Callable[[], str | None]
+    server: _Server
     protocol_version = "HTTP/1.1"
     server_version = "loadmonitor"
     sys_version = ""
@@ -88,11 +92,11 @@ class _Handler(BaseHTTPRequestHandler):
         """Answer a scrape or a probe."""
         path = self.path.partition("?")[0]
         if path == "/metrics":
-            self._answer(200, generate_latest(self.registry), _TEXT)
+            self._answer(200, generate_latest(self.server.registry), _TEXT)
         elif path == "/livez":
             self._say(200, "ok")
         elif path == "/readyz":
-            reason = self.not_ready()
+            reason = self.server.not_ready()
             self._say(200 if reason is None else 503, reason or "ok")
         else:
             self._say(404, "there are /metrics, /livez and /readyz")

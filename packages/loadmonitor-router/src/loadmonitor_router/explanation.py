@@ -107,7 +107,9 @@ def _ranks(report: WorkerReport) -> Hop:
         return Hop(name="ranks", ok=None, text="none reported")
     bare = [str(rank.dp_rank) for rank in ranks if not _has_capacity(rank)]
     if bare:
-        return Hop(name="ranks", ok=False, text=f"no capacity published by rank {', '.join(bare)} of {len(ranks)}")
+        return Hop(
+            name="ranks", ok=False, text=f"no capacity published by rank {', '.join(bare)}; {len(ranks)} reported"
+        )
     waiting = [rank.num_waiting_reqs for rank in ranks]
     usage = [rank.token_usage for rank in ranks]
     text = (
