@@ -18,7 +18,7 @@ Series = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
 
 def scrape(snapshot: FleetSnapshot, counts: Counts | None = None, *, engine: EngineMetrics = EngineMetrics.OFF) -> str:
-    collector = FleetCollector(lambda: snapshot, counts or Counts(), engine_metrics=engine)
+    collector = FleetCollector(lambda: snapshot, lambda: counts or Counts(), engine_metrics=engine)
     return generate_latest(make_registry(collector)).decode()
 
 
@@ -75,7 +75,7 @@ def test_the_load_of_a_worker_that_is_not_fresh_is_left_out_and_the_worker_count
 
 def test_a_worker_that_left_has_no_series_in_the_next_scrape() -> None:
     snapshots = [fleet(worker_load("http://a"), worker_load("http://b")), fleet(worker_load("http://a"))]
-    registry = make_registry(FleetCollector(lambda: snapshots.pop(0), Counts()))
+    registry = make_registry(FleetCollector(lambda: snapshots.pop(0), Counts))
     assert b"http://b" in generate_latest(registry)
     after = generate_latest(registry).decode()
     assert "http://b" not in after
@@ -179,12 +179,12 @@ def test_no_family_takes_a_label_that_comes_from_the_scrape_and_none_has_a_creat
 
 def test_a_router_id_is_a_label_of_every_own_family_where_it_is_asked_for() -> None:
     snapshot, counts = everything()
-    collector = FleetCollector(lambda: snapshot, counts, router_id="r-1", engine_metrics=EngineMetrics.VLLM)
+    collector = FleetCollector(lambda: snapshot, lambda: counts, router_id="r-1", engine_metrics=EngineMetrics.VLLM)
     found = series(generate_latest(make_registry(collector)).decode())
     assert {dict(labels).get("router_id") for name, labels in found if name.startswith("loadmonitor_")} == {"r-1"}
     assert {dict(labels).get("router_id") for name, labels in found if name.startswith("vllm:")} == {None}
     with pytest.raises(ConfigError, match="router_id=' ' is blank"):
-        FleetCollector(lambda: snapshot, counts, router_id=" ")
+        FleetCollector(lambda: snapshot, lambda: counts, router_id=" ")
 
 
 @pytest.mark.parametrize(

@@ -107,7 +107,7 @@ def expressions() -> Iterator[str]:
 def exported() -> dict[str, set[str]]:
     """The series of a real scrape: names of samples, with their labels."""
     snapshot, counts = everything()
-    text = generate_latest(make_registry(FleetCollector(lambda: snapshot, counts))).decode()
+    text = generate_latest(make_registry(FleetCollector(lambda: snapshot, lambda: counts))).decode()
     found: dict[str, set[str]] = {}
     for family in text_string_to_metric_families(text):
         for sample in family.samples:

@@ -12,10 +12,11 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from fleet_samples import everything
+from fleet_samples import Counts, everything
 
 from loadmonitor_router import ConfigError
-from loadmonitor_router.export import EngineMetrics, FleetCollector, MetricsServer, make_registry
+from loadmonitor_router.export import EngineMetrics, FleetCollector, MetricsServer, make_registry, on_loop
+from loadmonitor_router.snapshot import FleetSnapshot
 from loadmonitor_router.testing import ScriptedStream, ScriptedWorker, wire_rank, wire_report
 
 COMMAND = str(Path(sysconfig.get_path("scripts")) / "loadmonitor")
@@ -42,7 +43,7 @@ def unready() -> list[str]:
 def server(unready: list[str]) -> Iterator[MetricsServer]:
     """A server of a fleet in which every family has a series."""
     snapshot, counts = everything()
-    registry = make_registry(FleetCollector(lambda: snapshot, counts, engine_metrics=EngineMetrics.VLLM))
+    registry = make_registry(FleetCollector(lambda: snapshot, lambda: counts, engine_metrics=EngineMetrics.VLLM))
     with MetricsServer(registry, "127.0.0.1:0", not_ready=lambda: unready[0] if unready else None) as served:
         yield served
 
@@ -79,6 +80,29 @@ def test_one_connection_serves_many_scrapes_and_writes_no_log(
     assert capfd.readouterr() == ("", "")
 
 
+def test_a_scrape_that_fails_is_a_500_and_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    def fail() -> FleetSnapshot:
+        raise ConfigError("no fleet")
+
+    broken = make_registry(FleetCollector(fail, Counts))
+    with MetricsServer(broken, "127.0.0.1:0", not_ready=lambda: None) as failing:
+        assert get(failing.address, "/metrics")[:2] == (500, "failed: the log says why\n")
+        assert get(failing.address, "/livez")[0] == 200
+    assert "no fleet" in caplog.text
+
+
+def test_a_client_that_leaves_in_the_middle_is_no_news(
+    server: MetricsServer, capfd: pytest.CaptureFixture[str]
+) -> None:
+    host, _, port = server.address.rpartition(":")
+    for _ in range(3):
+        with socket.create_connection((host, int(port))) as client:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+            client.sendall(b"GET /metrics HTTP/1.1\r\n\r\n" * 50)
+    assert get(server.address, "/livez")[0] == 200
+    assert capfd.readouterr() == ("", "")
+
+
 def test_an_ipv6_address_is_listened_on_and_told_in_brackets(server: MetricsServer) -> None:
     with MetricsServer(server._registry, "[::1]:0", not_ready=lambda: None) as six:
         assert six.address.startswith("[::1]:")
@@ -89,6 +113,20 @@ def test_an_ipv6_address_is_listened_on_and_told_in_brackets(server: MetricsServ
 def test_an_address_of_another_form_is_refused(server: MetricsServer, listen: str) -> None:
     with pytest.raises(ConfigError, match="allowed are host:port"):
         MetricsServer(server._registry, listen, not_ready=lambda: None)
+
+
+async def test_what_belongs_to_a_loop_is_read_on_that_loop() -> None:
+    loop = asyncio.get_running_loop()
+    read = on_loop(asyncio.get_running_loop)
+    assert await asyncio.to_thread(read) is loop
+
+
+async def test_a_failure_on_the_loop_reaches_the_thread_that_asked() -> None:
+    def fail() -> int:
+        raise ConfigError("no")
+
+    with pytest.raises(ConfigError, match="no"):
+        await asyncio.to_thread(on_loop(fail))
 
 
 @asynccontextmanager

@@ -31,6 +31,7 @@ from loadmonitor_router.errors import (
     LoadMonitorRouterError,
     StreamRefusedError,
 )
+from loadmonitor_router.explanation import NEVER_PICKED, Explanation, Hop, explain
 from loadmonitor_router.interfaces import Clock, TimerHandle
 from loadmonitor_router.reports import (
     RankLoad,
@@ -41,6 +42,7 @@ from loadmonitor_router.reports import (
     WorkerState,
     WorkerType,
 )
+from loadmonitor_router.stats import Histogram, MonitorStats, ReconnectReason
 
 if TYPE_CHECKING:
     from loadmonitor_router.client import MonitorClient
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DEFAULT_FRESHNESS_MS",
+    "NEVER_PICKED",
     "Assessment",
     "ClientConfig",
     "ClientStateError",
@@ -56,13 +59,18 @@ __all__ = [
     "Connection",
     "ConnectionState",
     "DropReason",
+    "Explanation",
     "Freshness",
     "Grant",
+    "Histogram",
+    "Hop",
     "InvalidReportError",
     "LoadMonitorRouterError",
     "MonitorClient",
+    "MonitorStats",
     "RankLoad",
     "Receipt",
+    "ReconnectReason",
     "ReportStatus",
     "StreamRefusedError",
     "TimerHandle",
@@ -73,6 +81,7 @@ __all__ = [
     "age_ms",
     "assess",
     "decode_report",
+    "explain",
     "normalize_address",
     "own_age_ms",
     "rank_age_ms",

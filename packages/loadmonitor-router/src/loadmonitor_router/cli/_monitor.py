@@ -60,7 +60,7 @@ class CommandMonitor:
         await asyncio.gather(*self._followers)
 
     def snapshot(self) -> FleetSnapshot:
-        """Return the fleet as it stands; any thread may ask."""
+        """Return the fleet as it stands."""
         now_ns = self._clock.monotonic_ns()
         loads = {address: self._load(address, client) for address, client in self._clients.items()}
         return FleetSnapshot(version=self._version, taken_ns=now_ns, workers=loads)

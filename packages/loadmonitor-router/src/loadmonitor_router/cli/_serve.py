@@ -10,6 +10,7 @@ from loadmonitor_router.cli._process import own_router_id, stop_signals
 from loadmonitor_router.errors import LoadMonitorRouterError
 from loadmonitor_router.export.collector import FleetCollector, make_registry
 from loadmonitor_router.export.http import MetricsServer
+from loadmonitor_router.export.loop import on_loop
 from loadmonitor_router.export.metrics import EngineMetrics
 from loadmonitor_router.snapshot import FleetSnapshot
 
@@ -36,8 +37,9 @@ async def serve(
         interval_ms=interval_ms,
         lease_ttl_ms=lease_ttl_ms,
     )
-    collector = FleetCollector(monitor.snapshot, monitor, router_id=router_id, engine_metrics=engine_metrics)
-    server = MetricsServer(make_registry(collector), listen, not_ready=lambda: _not_ready(monitor.snapshot()))
+    snapshot = on_loop(monitor.snapshot)
+    collector = FleetCollector(snapshot, on_loop(lambda: monitor), router_id=router_id, engine_metrics=engine_metrics)
+    server = MetricsServer(make_registry(collector), listen, not_ready=lambda: _not_ready(snapshot()))
     stopped: asyncio.Future[int] = asyncio.get_running_loop().create_future()
 
     def stop(code: int) -> None:

@@ -1,6 +1,6 @@
 """The fleet for Prometheus and Grafana: a collector, its HTTP server, a dashboard and alert rules from one metric table.
 
-    registry = make_registry(FleetCollector(monitor.snapshot, monitor.stats))
+    registry = make_registry(FleetCollector(on_loop(monitor.snapshot), on_loop(lambda: stats)))
     with MetricsServer(registry, "127.0.0.1:9464", not_ready=lambda: None):
         ...
 
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from loadmonitor_router.export.alerts import DEFAULT_RUNBOOK, alert_rules
 from loadmonitor_router.export.dashboard import UID, dashboard
+from loadmonitor_router.export.loop import on_loop
 from loadmonitor_router.export.metrics import (
     ENGINE_FAMILIES,
     FAMILIES,
@@ -41,6 +42,7 @@ __all__ = [
     "alert_rules",
     "dashboard",
     "make_registry",
+    "on_loop",
 ]
 
 _LAZY = {"FleetCollector": "collector", "make_registry": "collector", "MetricsServer": "http"}

@@ -45,7 +45,7 @@ class FleetCollector(Collector):
     def __init__(
         self,
         snapshot: Callable[[], FleetSnapshot],
-        stats: MonitorStats,
+        stats: Callable[[], MonitorStats],
         *,
         router_id: str | None = None,
         engine_metrics: EngineMetrics = EngineMetrics.OFF,
@@ -53,8 +53,8 @@ class FleetCollector(Collector):
         """Read nothing yet.
 
         Args:
-            snapshot: Returns the fleet as it stands; called once a scrape, from the thread that scrapes.
-            stats: The monitor's counters.
+            snapshot: Returns the fleet as it stands; called once a scrape, on the thread that scrapes: see `on_loop`.
+            stats: Returns the monitor's counters; called likewise.
             router_id: Value of a label `router_id` on every family of this package; None leaves the label out.
             engine_metrics: Whose names to export the load under as well, one series a family. Nothing is exported under
                 them unless every worker is fresh.
@@ -83,7 +83,7 @@ class FleetCollector(Collector):
             yield from _collect_engine(self._engine_families, fleet)
 
     def _collect_monitor(self, fleet: Mapping[str, WorkerLoad]) -> Iterator[Metric]:
-        stats = self._stats
+        stats = self._stats()
         states = Counter(load.freshness for load in fleet.values())
         yield self._gauge(metrics.WORKERS, _by_word(states, Freshness))
         yield self._gauge(metrics.REPORT_AGE, (((url,), _seconds(load.age_ms)) for url, load in fleet.items()))

@@ -1,5 +1,6 @@
 """The HTTP server of an exporter: /metrics, /livez and /readyz, on threads of its own."""
 
+import logging
 import socket
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler
@@ -12,6 +13,8 @@ from typing import Self
 from prometheus_client import CollectorRegistry, generate_latest
 
 from loadmonitor_router.errors import ConfigError
+
+_logger = logging.getLogger(__name__)
 
 _SILENT_SECONDS = 30.0  # a connection on which nothing comes for so long is closed; scrapes come more often
 _POLL_SECONDS = 0.05
@@ -76,6 +79,10 @@ class _Server(ThreadingTCPServer):
     block_on_close = False
     request_queue_size = 64
 
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Say nothing of clients that leave in the middle; a scrape that fails is answered and logged."""
+        _logger.debug("%s left", client_address, exc_info=True)
+
 
 class _Server6(_Server):
     address_family = socket.AF_INET6
@@ -90,32 +97,32 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Answer a scrape or a probe."""
-        path = self.path.partition("?")[0]
-        if path == "/metrics":
-            self._answer(200, generate_latest(self.server.registry), _TEXT)
-        elif path == "/livez":
-            self._say(200, "ok")
-        elif path == "/readyz":
-            reason = self.server.not_ready()
-            self._say(200 if reason is None else 503, reason or "ok")
-        else:
-            self._say(404, "there are /metrics, /livez and /readyz")
+        try:
+            status, body = self._content(self.path.partition("?")[0])
+        except Exception:
+            _logger.exception("%s failed", self.path)
+            status, body = 500, b"failed: the log says why\n"
+        self.send_response(status)
+        self.send_header("Content-Type", _TEXT)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
 
     do_HEAD = do_GET  # noqa: N815 - as above
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it
         """Write no line for every scrape and probe."""
 
-    def _say(self, status: int, text: str) -> None:
-        self._answer(status, f"{text}\n".encode(), "text/plain; charset=utf-8")
-
-    def _answer(self, status: int, body: bytes, content_type: str) -> None:
-        self.send_response(status)
-        self.send_header("Content-Type", content_type)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
+    def _content(self, path: str) -> tuple[int, bytes]:
+        if path == "/metrics":
+            return 200, generate_latest(self.server.registry)
+        if path == "/livez":
+            return 200, b"ok\n"
+        if path == "/readyz":
+            reason = self.server.not_ready()
+            return (200, b"ok\n") if reason is None else (503, f"{reason}\n".encode())
+        return 404, b"there are /metrics, /livez and /readyz\n"
 
 
 def _split(listen: str) -> tuple[str, int]:
