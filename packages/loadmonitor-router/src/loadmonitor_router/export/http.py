@@ -2,6 +2,7 @@
 
 import logging
 import socket
+import sys
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler
 from ipaddress import AddressValueError, IPv6Address
@@ -81,7 +82,7 @@ class _Server(ThreadingTCPServer):
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Say nothing of clients that leave in the middle; a scrape that fails is answered and logged."""
-        _logger.debug("%s left", client_address, exc_info=True)
+        _logger.debug("%r of %s ended: %r", request, client_address, sys.exception())
 
 
 class _Server6(_Server):
