@@ -149,6 +149,18 @@ async def test_the_command_explains_an_included_worker_and_ends_in_a_block_to_pa
     assert report["receipt"]["delay_ms"] is not None
 
 
+async def test_the_command_exits_1_for_a_worker_that_reports_old_numbers() -> None:
+    async with ScriptedWorker() as worker:
+        explaining = asyncio.create_task(run(worker.address))
+        stream = await worker.accept()
+        await stream.acknowledge()
+        await stream.report(wire_report(1, max_snapshot_age_ms=4_100))
+        code, out, err = await explaining
+    assert (code, err) == (1, "")
+    assert out.startswith(f"{worker.address} is excluded by age: ")
+    assert "fresh is up to 3000 ms; own 4100 ms + delivery " in out.splitlines()[0]
+
+
 async def test_the_command_exits_1_for_a_worker_that_is_not_there() -> None:
     async with ScriptedWorker() as gone:
         address = gone.address

@@ -103,6 +103,12 @@ def test_a_client_that_leaves_in_the_middle_is_no_news(
     assert capfd.readouterr() == ("", "")
 
 
+def test_two_servers_never_share_an_address(server: MetricsServer) -> None:
+    second = MetricsServer(server._registry, server.address, not_ready=lambda: None)
+    with pytest.raises(OSError, match="Address already in use"), second:
+        pass
+
+
 def test_an_ipv6_address_is_listened_on_and_told_in_brackets(server: MetricsServer) -> None:
     with MetricsServer(server._registry, "[::1]:0", not_ready=lambda: None) as six:
         assert six.address.startswith("[::1]:")
@@ -180,6 +186,11 @@ async def test_the_command_exports_a_worker_until_it_is_lost_and_ends_with_0_on_
             address, "/metrics", 'loadmonitor_router_reconnects_total{reason="shutting_down",router_id="r-1"} 1.0'
         )
         assert "loadmonitor_engine_running_requests{" not in lost
+        await (await worker.accept()).acknowledge()
+        again = await fetch_until(
+            address, "/metrics", 'loadmonitor_router_sessions{router_id="r-1",state="registered"} 1.0'
+        )
+        assert "loadmonitor_engine_running_requests{" not in again
         process.send_signal(signal.SIGTERM)
         out, _ = await process.communicate()
         assert (process.returncode, out) == (0, b"")
