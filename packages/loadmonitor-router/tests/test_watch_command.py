@@ -171,17 +171,18 @@ async def test_a_reader_that_leaves_ends_the_command_in_silence() -> None:
         (["watch"], "watch needs the address of a load reporter, such as 10.0.0.1:50061"),
         (["watch", "worker"], "address 'worker' can't be dialled: the port is missing"),
         (["watch", "w:1", "W:1"], "address 'W:1' is there twice"),
-        (["watch", "w:1", "--interval-ms", "0"], "report_interval_ms=0 is not allowed"),
+        (["watch", "w:1", "--interval-ms", "0"], "--interval-ms 0 is not allowed"),
         (["watch", "w:1", "--timeout", "0"], "--timeout 0.0 is not allowed"),
-        (["watch", "w:1", "--intervall-ms", "5"], "Did you mean --interval-ms"),
-        (["wach"], 'Did you mean "watch"'),
+        (["watch", "w:1", "--intervall-ms", "5"], "Did you mean"),
+        (["wach"], "Did you mean"),
     ],
 )
-async def test_a_usage_error_is_one_plain_message_on_stderr_and_exits_2(arguments: Sequence[str], error: str) -> None:
+async def test_a_usage_error_is_one_plain_line_on_stderr_and_exits_2(arguments: Sequence[str], error: str) -> None:
     code, out, err = await run(*arguments)
     assert (code, out) == (2, "")
     assert err.startswith("loadmonitor: ")
     assert error in err
+    assert err.count("\n") == 1
     assert not set(err) & set("╭│╰\x1b")
 
 
@@ -248,3 +249,40 @@ def drain(terminal: int) -> None:
             pass
     except OSError:
         return
+
+
+async def test_lines_reach_a_pipe_as_they_come() -> None:
+    async with engine(wire_rank(0)) as (worker, _):
+        process = await asyncio.create_subprocess_exec(COMMAND, "watch", worker.address, stdout=PIPE, stderr=PIPE)
+        assert process.stdout is not None
+        titles, row = await process.stdout.readline(), await process.stdout.readline()
+        process.send_signal(signal.SIGTERM)
+        await process.communicate()
+    assert titles.startswith(b"TIME")
+    assert b"fresh" in row
+
+
+async def test_a_single_look_that_was_stopped_does_not_count_as_fresh() -> None:
+    process = await asyncio.create_subprocess_exec(
+        COMMAND, "watch", "--once", "--json", "--timeout", "30", "127.0.0.1:1", stdout=PIPE, stderr=PIPE
+    )
+    await asyncio.to_thread(wait_for_handler, process.pid, signal.SIGTERM)
+    process.send_signal(signal.SIGTERM)
+    out, err = await process.communicate()
+    assert (process.returncode, out, err) == (1, b"", b"")
+
+
+def wait_for_handler(pid: int, number: int) -> None:
+    """Wait until a process catches a signal, by what the kernel says of it."""
+    mask = 0
+    while not mask >> (number - 1) & 1:
+        line = next(line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("SigCgt:"))
+        mask = int(line.split()[1], 16)
+
+
+async def test_closed_or_full_output_is_no_traceback() -> None:
+    closed = await asyncio.create_subprocess_exec("sh", "-c", f"exec {COMMAND} --version >&-", stderr=PIPE)
+    assert ((await closed.communicate())[1], closed.returncode) == (b"", 0)
+    ended = await asyncio.create_subprocess_exec("sh", "-c", f"exec {COMMAND} --version >/dev/full", stderr=PIPE)
+    _, err = await ended.communicate()
+    assert (ended.returncode, err) == (1, b"loadmonitor: standard output can't be written: No space left on device\n")

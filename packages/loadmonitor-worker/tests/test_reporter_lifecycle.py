@@ -194,7 +194,7 @@ async def test_requests_never_reach_the_source() -> None:
         def dispatch(self) -> None:
             self.ranks = [rank(running=self.ranks[0].num_running_reqs + 1)]
 
-        def finish(self) -> None:
+        def finish_or_abort(self) -> None:
             self.ranks = [rank(running=self.ranks[0].num_running_reqs - 1)]
 
     clock = ManualClock()
@@ -214,7 +214,7 @@ async def test_requests_never_reach_the_source() -> None:
             for _ in range(100):
                 engine.dispatch()
                 await settle()
-                engine.finish()
+                engine.finish_or_abort()
             assert engine.pulls == 1
             engine.dispatch()
             await clock.advance(500)

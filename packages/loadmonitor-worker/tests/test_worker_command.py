@@ -5,52 +5,14 @@ import json
 import os
 import signal
 import subprocess
-import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
-import grpc.aio
 import pytest
-from worker_bench import Bench, Router
+from worker_bench import Bench
+from worker_process import COMMAND, WAIT_SECONDS, run, running, serving
 
 from loadmonitor_proto import ReportStatus as Status
-from loadmonitor_proto.service import LoadMonitorStub
 from loadmonitor_worker.sources import SglangShmWriter, SyntheticSource
-
-COMMAND = str(Path(sys.executable).with_name("loadmonitor-worker"))
-WAIT_SECONDS = 20
-
-
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([COMMAND, *arguments], capture_output=True, text=True, timeout=WAIT_SECONDS, check=False)
-
-
-@asynccontextmanager
-async def running(*arguments: str) -> AsyncIterator[tuple[asyncio.subprocess.Process, str]]:
-    """Start the command and yield it with its first line of output; it has ended afterwards."""
-    process = await asyncio.create_subprocess_exec(
-        COMMAND, *arguments, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
-    )
-    assert process.stdout is not None
-    try:
-        async with asyncio.timeout(WAIT_SECONDS):
-            yield process, (await process.stdout.readline()).decode().rstrip("\n")
-    finally:
-        if process.returncode is None:
-            process.kill()
-        await process.communicate()
-
-
-@asynccontextmanager
-async def serving(*arguments: str) -> AsyncIterator[tuple[asyncio.subprocess.Process, Router]]:
-    """Serve on a free port, and register with it."""
-    async with running("serve", "--port", "0", *arguments) as (process, line):
-        assert line.startswith("listening on 127.0.0.1:")
-        async with grpc.aio.insecure_channel(line.removeprefix("listening on ")) as channel:
-            router = Router(LoadMonitorStub(channel).Monitor())
-            await router.register(interval_ms=20)
-            yield process, router
 
 
 async def test_serve_reports_a_synthetic_load_and_says_goodbye_on_sigterm() -> None:
@@ -106,10 +68,10 @@ async def test_a_taken_port_ends_serve_with_one_line(bench: Bench) -> None:
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        (["--source", "synthetic", "--port", "65536"], "port=65536"),
-        (["--source", "synthetic", "--dp-size", "0"], "dp_size=0"),
+        (["--source", "synthetic", "--port", "65536"], "--port 65536"),
+        (["--source", "synthetic", "--dp-size", "0"], "--dp-size 0"),
         (["--source", "synthetic", "--shm-path", "x"], "--shm-path"),
-        (["--source", "sglang-shm", "--stale-after-ms", "0"], "stale_after_ms=0"),
+        (["--source", "sglang-shm", "--stale-after-ms", "0"], "--stale-after-ms 0"),
     ],
 )
 def test_a_wrong_setting_ends_serve_with_one_line_that_names_it(arguments: list[str], named: str) -> None:
@@ -173,3 +135,37 @@ def test_a_reader_that_leaves_early_is_no_error() -> None:
     )
     os.close(write_end)
     assert (ended.returncode, ended.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["check", "--source", "synthetic"]])
+def test_closed_or_full_output_is_no_traceback(arguments: list[str]) -> None:
+    closed = subprocess.run(
+        ["sh", "-c", 'exec "$@" >&-', "sh", COMMAND, *arguments],
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=WAIT_SECONDS,
+        check=False,
+    )
+    assert (closed.returncode, closed.stderr) == (0, "")
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(
+            [COMMAND, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, timeout=WAIT_SECONDS, check=False
+        )
+    assert ended.returncode == 1
+    assert ended.stderr == "loadmonitor-worker: standard output can't be written: No space left on device\n"
+
+
+def test_simulate_overwrites_nobodys_file(tmp_path: Path) -> None:
+    precious = tmp_path / "precious.txt"
+    precious.write_text("precious")
+    ended = run("simulate", "--shm-path", str(precious))
+    assert ended.returncode == 1
+    assert "is another file" in ended.stderr
+    assert precious.read_text() == "precious"
+    assert "65535 ranks" in run("simulate", "--shm-path", str(tmp_path / "new"), "--dp-size", "70000").stderr
+
+
+def test_help_says_what_each_command_is_for() -> None:
+    shown = run("--help").stdout
+    for words in ("Report the load of an engine", "Say hop by hop", "Publish a made-up load"):
+        assert words in shown

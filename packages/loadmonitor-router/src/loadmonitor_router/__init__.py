@@ -29,11 +29,13 @@ from loadmonitor_router.errors import (
     DropReason,
     InvalidReportError,
     LoadMonitorRouterError,
+    NoWorkerError,
     StreamRefusedError,
 )
-from loadmonitor_router.explanation import NEVER_PICKED, Explanation, Hop, explain
+from loadmonitor_router.explanation import Explanation, Hop, explain
 from loadmonitor_router.interfaces import Clock, TimerHandle
 from loadmonitor_router.reports import (
+    NEVER_PICKED,
     RankLoad,
     Receipt,
     ReportStatus,
@@ -68,6 +70,7 @@ __all__ = [
     "LoadMonitorRouterError",
     "MonitorClient",
     "MonitorStats",
+    "NoWorkerError",
     "RankLoad",
     "Receipt",
     "ReconnectReason",

@@ -53,6 +53,7 @@ class StreamSession:
         self._address = address
         self._config = config
         self._ingest = ingest
+        self._not_acknowledged = f"registration not acknowledged within {config.ack_timeout_ms} ms"
         self._registered_ns = 0
         self._sent_ns: int | None = None
         self._delay: CreditedDelay | EstimatedDelay | None = None
@@ -69,10 +70,11 @@ class StreamSession:
         renewal_ns = self._sent_ns + self.grant.renew_after_ms * _RENEWAL_NS_PER_MS
         return min(renewal_ns, self._acks.due_ns) if self._covered else renewal_ns
 
-    def send_deadline_ns(self, now_ns: int) -> int:
-        """When a frame that is sent now must have been taken: after the lease it renews has run out it is of no use."""
-        patience_ms = self._config.ack_timeout_ms if self.grant is None else self.grant.lease_ttl_ms
-        return now_ns + patience_ms * _NS_PER_MS
+    def patience(self, now_ns: int) -> tuple[int, str]:
+        """Return until when a frame that is sent now may be on its way, and what it means when it takes longer."""
+        if self.grant is None:
+            return self.wake_at_ns, self._not_acknowledged
+        return now_ns + self.grant.lease_ttl_ms * _NS_PER_MS, "the Worker has taken no frame for as long as its lease"
 
     def next_frame(self, now_ns: int) -> wire.RouterFrame | None:
         """Return the frame to send now, or None; the caller sends it at once.
@@ -92,7 +94,7 @@ class StreamSession:
             )
         if self.grant is None:
             if now_ns >= self.wake_at_ns:
-                raise StreamLostError(f"registration not acknowledged within {self._config.ack_timeout_ms} ms")
+                raise StreamLostError(self._not_acknowledged)
             return None
         acked = self._take_acknowledgement(now_ns)
         if acked is None and now_ns < self.wake_at_ns:

@@ -186,7 +186,7 @@ class MonitorClient:
 
     def _hang_up(self) -> None:
         if self._link is not None:
-            self._link.abort("closed")
+            self._link.abort()
 
     async def _run(self) -> None:
         while not self._closing:
@@ -221,7 +221,7 @@ class MonitorClient:
                 if frame is None:
                     await self._signal.wait(session.wake_at_ns)
                 else:
-                    await link.send(frame, session.send_deadline_ns(now_ns))
+                    await link.send(frame, *session.patience(now_ns))
             deadline_ns = self._clock.monotonic_ns() + _CLOSE_NS
             await link.finish(deadline_ns)
             with contextlib.suppress(LoadMonitorRouterError):

@@ -4,11 +4,8 @@ from dataclasses import dataclass
 
 from loadmonitor_router.age import Freshness, own_age_ms
 from loadmonitor_router.connection import Connection, ConnectionState
-from loadmonitor_router.reports import RankLoad, ReportStatus, WorkerReport, WorkerState
+from loadmonitor_router.reports import NEVER_PICKED, RankLoad, ReportStatus, WorkerReport
 from loadmonitor_router.snapshot import WorkerLoad
-
-NEVER_PICKED: frozenset[WorkerState] = frozenset({WorkerState.LOADING, WorkerState.DRAINING, WorkerState.PAUSED})
-"""States in which an engine gets no new request, however fresh its load."""
 
 _NS_PER_SECOND = 1_000_000_000
 

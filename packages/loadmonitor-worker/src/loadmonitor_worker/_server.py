@@ -19,7 +19,7 @@ from loadmonitor_worker.errors import BindError
 from loadmonitor_worker.interfaces import Clock, LoadSnapshotSource
 
 GOODBYE_SECONDS = 1.0
-"""How long open streams may take to send their last frame; a router that doesn't read is cut off then."""
+"""How long open streams may take to send their last frame, and a read to end: who doesn't is cut off then."""
 
 
 class ReporterServer:
@@ -38,9 +38,12 @@ class ReporterServer:
         self.source_instance_id: str = uuid4().hex
         self.expected_dp_ranks: frozenset[int] | None = None
         table = SessionTable(config.max_sessions)
+        self._puller = Puller(
+            source, self._ranks, clock, budget_ms=config.pull_budget_ms, clamp=config.overshoot == "clamp"
+        )
         self._fire_loop = FireLoop(
             table,
-            Puller(source, self._ranks, clock, budget_ms=config.pull_budget_ms, clamp=config.overshoot == "clamp"),
+            self._puller,
             ReportBuilder(config, self.source_instance_id),
             clock,
             stale_after_ms=config.stale_after_ms,
@@ -76,7 +79,7 @@ class ReporterServer:
         """Say goodbye on every stream, end the fire loop and release the port."""
         self._monitor.shut_down()
         self._fire_loop.end()
-        await self._grpc.stop(GOODBYE_SECONDS)
+        await asyncio.gather(self._grpc.stop(GOODBYE_SECONDS), self._puller.ended(GOODBYE_SECONDS))
         if self._servicer.reading:
             await asyncio.wait(self._servicer.reading, timeout=GOODBYE_SECONDS)
 

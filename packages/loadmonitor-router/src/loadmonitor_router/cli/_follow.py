@@ -38,6 +38,7 @@ class Watch:
         Raises:
             ConfigError: An address or a setting isn't allowed, or an address is there twice.
         """
+        # One for each address, because two of them may lead to one Worker.
         router_id = own_router_id("watch")
         self._clock = SystemClock() if clock is None else clock
         self._output = output
@@ -48,7 +49,7 @@ class Watch:
                 raise ConfigError(f"address {worker!r} is there twice: name each load reporter once")
             self._clients[address] = MonitorClient(
                 address,
-                router_id=router_id,
+                router_id=f"{router_id}-{len(self._clients)}",
                 report_interval_ms=interval_ms,
                 lease_ttl_ms=lease_ttl_ms,
                 on_connection=partial(self._note_connection, address),
@@ -104,7 +105,7 @@ class Watch:
                         await self._news.wait()
                         self._news.clear()
             if self._exit_code is not None:
-                return self._exit_code
+                return self._exit_code or 1  # SIGTERM is no answer to the question whether all are fresh
             views = self._views()
         for shown in views:
             self._output.show(shown)

@@ -12,12 +12,13 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from loadmonitor_worker._validate import validate_ranks
+from loadmonitor_worker._validate import name_ranks, validate_ranks
 from loadmonitor_worker._verdict import Attempt, ReportStatus, judge
-from loadmonitor_worker.cli._options import SourceName, make_source
-from loadmonitor_worker.errors import SourceError
+from loadmonitor_worker.cli._filling import who_fills
+from loadmonitor_worker.cli._options import SourceName, closing, make_http_source, make_source
+from loadmonitor_worker.errors import ConfigError, SourceError
 from loadmonitor_worker.interfaces import LoadSnapshotSource
-from loadmonitor_worker.sources import SglangShmSource, ShmVerdict, inspect_candidates
+from loadmonitor_worker.sources import SglangHttpSource, SglangShmSource, ShmVerdict, inspect_candidates
 
 _DIRECTORY = Path("/dev/shm")  # noqa: S108 - where SGLang publishes, not a place for our own files
 
@@ -35,6 +36,8 @@ def check(
     *,
     source: SourceName,
     shm_path: Path | None = None,
+    engine_url: str | None = None,
+    api_key_file: Path | None = None,
     dp_size: int | None = None,
     stale_after_ms: int = 3_000,
     json_lines: Annotated[bool, Parameter(name="--json", negative="")] = False,
@@ -44,25 +47,39 @@ def check(
     Args:
         source: Where the load is read.
         shm_path: SGLang's snapshot file; by default the live one in /dev/shm is found.
+        engine_url: SGLang's HTTP address, such as http://127.0.0.1:30000. With --source sglang-shm it is asked too, which
+            shows whether the engine fills its file by itself.
+        api_key_file: File that holds the engine's API key.
         dp_size: Data-parallel ranks to expect; by default as many as the source says.
         stale_after_ms: Ranks older than this count as stale.
         json_lines: Print one JSON object a hop.
     """
-    reader = make_source(source, shm_path=shm_path, dp_size=dp_size)
-    return asyncio.run(_check(reader, stale_after_ms, json_lines=json_lines))
+    if stale_after_ms < 1:
+        raise ConfigError(f"--stale-after-ms {stale_after_ms} is not allowed: at least 1 is")
+    engine: SglangHttpSource | None = None
+    if source == "sglang-shm" and engine_url is not None:
+        engine = make_http_source(engine_url, api_key_file, dp_size=None)
+        engine_url = api_key_file = None
+    reader = make_source(source, shm_path=shm_path, dp_size=dp_size, engine_url=engine_url, api_key_file=api_key_file)
+    return asyncio.run(_check(reader, engine, stale_after_ms, json_lines=json_lines))
 
 
-async def _check(source: LoadSnapshotSource, stale_after_ms: int, *, json_lines: bool) -> int:
+async def _check(
+    source: LoadSnapshotSource, engine: SglangHttpSource | None, stale_after_ms: int, *, json_lines: bool
+) -> int:
     ok = True
-    async for hop in _hops(source, stale_after_ms):
-        ok = ok and hop.ok
-        line = json.dumps(asdict(hop)) if json_lines else f"{'ok' if hop.ok else 'fail':<5} {hop.hop:<10} {hop.detail}"
-        sys.stdout.write(line + "\n")
-        sys.stdout.flush()
+    async with closing(source), closing(engine):
+        async for hop in _hops(source, engine, stale_after_ms):
+            ok = ok and hop.ok
+            line = (
+                json.dumps(asdict(hop)) if json_lines else f"{'ok' if hop.ok else 'fail':<5} {hop.hop:<10} {hop.detail}"
+            )
+            sys.stdout.write(line + "\n")
+            sys.stdout.flush()
     return 0 if ok else 1
 
 
-async def _hops(source: LoadSnapshotSource, stale_after_ms: int) -> AsyncIterator[Hop]:
+async def _hops(source: LoadSnapshotSource, engine: SglangHttpSource | None, stale_after_ms: int) -> AsyncIterator[Hop]:
     yield Hop(ok=True, hop="reporter", detail=f"grpcio {version('grpcio')}, protobuf {version('protobuf')}")
     if isinstance(source, SglangShmSource) and source.path is None:
         for candidate in inspect_candidates(_DIRECTORY, time.time_ns() // 1_000_000):
@@ -76,12 +93,19 @@ async def _hops(source: LoadSnapshotSource, stale_after_ms: int) -> AsyncIterato
     started_ns = time.monotonic_ns()
     try:
         loads = await source.get_loads()
-        read_ms = (time.monotonic_ns() - started_ns) / 1_000_000
-        where = f" from {source.path}" if isinstance(source, SglangShmSource) else ""
-        yield Hop(ok=True, hop="read", detail=f"{len(loads)} ranks in {read_ms:.1f} ms{where}")
     except SourceError as error:
         yield Hop(ok=False, hop="read", detail=str(error))
         return
+    read_ms = (time.monotonic_ns() - started_ns) / 1_000_000
+    yield Hop(
+        ok=True,
+        hop="read",
+        detail=f"{len(loads)} rank{'s' if len(loads) != 1 else ''} in {read_ms:.1f} ms{_origin(source)}",
+    )
+    if isinstance(source, SglangHttpSource):
+        yield _dating(source)
+    if isinstance(source, SglangShmSource) and engine is not None:
+        yield await _filling(source, engine)
     try:
         ranks, _ = validate_ranks(loads, source.expected_dp_ranks(), clamp=False)
         yield Hop(ok=True, hop="valid", detail="every expected rank, every value in range")
@@ -91,5 +115,48 @@ async def _hops(source: LoadSnapshotSource, stale_after_ms: int) -> AsyncIterato
     verdict = judge(Attempt(ranks), now_unix_ms=time.time_ns() // 1_000_000, stale_after_ms=stale_after_ms)
     age = "unknown age" if verdict.max_snapshot_age_ms is None else f"oldest rank {verdict.max_snapshot_age_ms} ms old"
     fresh = verdict.status is ReportStatus.HEALTHY
-    advice = "" if fresh else ": the engine is starting, hangs or is gone; a restarted one publishes in a new file"
+    advice = "" if fresh else f": the engine is starting, hangs or is gone{_stale_advice(source)}"
     yield Hop(ok=fresh, hop="fresh", detail=f"{verdict.status}, {verdict.last_error or age}{advice}")
+
+
+def _origin(source: LoadSnapshotSource) -> str:
+    match source:
+        case SglangShmSource():
+            return f" from {source.path}"
+        case SglangHttpSource():
+            return f" from {source.url}"
+        case _:
+            return ""
+
+
+def _stale_advice(source: LoadSnapshotSource) -> str:
+    match source:
+        case SglangShmSource():
+            return (
+                "; a restarted one publishes in a new file; where one that serves looks like this, --engine-url asks it whether "
+                "it fills its file only when asked"
+            )
+        case SglangHttpSource():
+            return ", or its clock and this machine's differ"
+        case _:
+            return ""
+
+
+def _dating(source: SglangHttpSource) -> Hop:
+    if not source.stamped_by_receipt:
+        return Hop(ok=True, hop="dated", detail="the engine tells when it took each rank's numbers")
+    ranks = name_ranks(sorted(source.stamped_by_receipt))
+    return Hop(
+        ok=True,
+        hop="dated",
+        detail=f"{ranks} by the arrival of the answer, as the engine doesn't tell when it took them: if it hangs behind its "
+        "HTTP server, nobody sees it; SGLang 0.5.23 tells",
+    )
+
+
+async def _filling(file: SglangShmSource, engine: SglangHttpSource) -> Hop:
+    try:
+        ok, detail = await who_fills(file, engine)
+    except SourceError as error:
+        return Hop(ok=False, hop="filled", detail=str(error))
+    return Hop(ok=ok, hop="filled", detail=detail)

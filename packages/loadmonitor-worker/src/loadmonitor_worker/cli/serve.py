@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import Literal
 
-from loadmonitor_worker.cli._options import SourceName, make_source, stop_signals
+from loadmonitor_worker.cli._options import SourceName, closing, make_source, stop_signals
 from loadmonitor_worker.config import ReporterConfig, WorkerType
 from loadmonitor_worker.interfaces import LoadSnapshotSource
 from loadmonitor_worker.reporter import start_load_reporter
@@ -17,6 +17,8 @@ def serve(
     host: str = "127.0.0.1",
     port: int = 50061,
     shm_path: Path | None = None,
+    engine_url: str | None = None,
+    api_key_file: Path | None = None,
     dp_size: int | None = None,
     worker_addr: str = "",
     worker_type: WorkerType = WorkerType.REGULAR,
@@ -31,10 +33,12 @@ def serve(
     SHUTTING_DOWN and exits 0. Exits 1, with one line on stderr, on a setting that can't be served or a taken port.
 
     Args:
-        source: Where the load is read: the shared memory of an unmodified SGLang, or made-up numbers.
+        source: Where the load is read: the shared memory or the HTTP server of an unmodified SGLang, or made-up numbers.
         host: Address to listen on; 0.0.0.0 for routers on other machines.
         port: Port to listen on; 0 takes any free one, told by the first line of output.
         shm_path: SGLang's snapshot file; by default the live one in /dev/shm is found.
+        engine_url: SGLang's HTTP address, such as http://127.0.0.1:30000.
+        api_key_file: File that holds the engine's API key.
         dp_size: Data-parallel ranks to expect; by default as many as the source says.
         worker_addr: Where requests reach the engine, for people to read in reports.
         worker_type: What the engine serves.
@@ -53,11 +57,12 @@ def serve(
         min_report_interval_ms=min_interval_ms,
         overshoot=overshoot,
     )
-    return asyncio.run(_serve(config, make_source(source, shm_path=shm_path, dp_size=dp_size)))
+    reader = make_source(source, shm_path=shm_path, dp_size=dp_size, engine_url=engine_url, api_key_file=api_key_file)
+    return asyncio.run(_serve(config, reader))
 
 
 async def _serve(config: ReporterConfig, source: LoadSnapshotSource) -> int:
-    async with stop_signals() as stopped:
+    async with stop_signals() as stopped, closing(source):
         reporter = await start_load_reporter(config, source)
         assert reporter is not None
         async with reporter:

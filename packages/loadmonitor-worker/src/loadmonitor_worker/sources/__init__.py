@@ -1,20 +1,24 @@
 """Where the load of an engine can be read: sources for the reporter.
 
 Choose CallableSource for a function of your own, ManagerSource inside SGLang, SglangShmSource beside an unmodified SGLang,
-SyntheticSource without an engine.
+SglangHttpSource where its shared memory can't be read or isn't kept, SyntheticSource without an engine.
 """
 
 from loadmonitor_worker.sources._shm_discovery import ShmCandidate, ShmVerdict, inspect_candidates
 from loadmonitor_worker.sources._shm_layout import ShmReason
 from loadmonitor_worker.sources._shm_writer import SglangShmWriter
+from loadmonitor_worker.sources._v1_loads import HttpReason
 from loadmonitor_worker.sources.callable import CallableSource
 from loadmonitor_worker.sources.manager import ManagerSource
+from loadmonitor_worker.sources.sglang_http import SglangHttpSource
 from loadmonitor_worker.sources.sglang_shm import SglangShmSource
 from loadmonitor_worker.sources.synthetic import SyntheticSource
 
 __all__ = [
     "CallableSource",
+    "HttpReason",
     "ManagerSource",
+    "SglangHttpSource",
     "SglangShmSource",
     "SglangShmWriter",
     "ShmCandidate",

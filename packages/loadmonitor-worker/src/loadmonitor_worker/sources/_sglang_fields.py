@@ -98,7 +98,7 @@ def _wrong(load: Mapping[str, object], key: str, allowed: str) -> InvalidSnapsho
     received = reprlib.repr(load[key]) if key in load else "missing"
     dp_rank = load.get("dp_rank")
     return InvalidSnapshotError(
-        f"{key} of rank {dp_rank} is {received}, where {allowed} expected: the engine publishes another format than that of "
+        f"{key} of rank {reprlib.repr(dp_rank)} is {received}, where {allowed} expected: the engine publishes another format than that of "
         "SGLang 0.5.23",
         dp_rank=dp_rank if type(dp_rank) is int else None,
         field=key,
