@@ -223,7 +223,7 @@ async def test_a_port_that_is_taken_ends_the_command_with_1_and_one_line() -> No
         (["w:1", "W:1"], "address 'w:1' is there twice"),
         (["w:1", "--listen", "9464"], "can't listen on '9464'"),
         (["w:1", "--router-id", ""], "router_id='' is blank"),
-        (["w:1", "--engine-metrics", "trt"], "vllm"),
+        (["w:1", "--engine-metrics", "trt"], "trt"),
     ],
 )
 async def test_wrong_usage_of_export_exits_2(arguments: list[str], error: str) -> None:

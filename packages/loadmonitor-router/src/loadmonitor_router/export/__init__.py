@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from loadmonitor_router.export.alerts import DEFAULT_RUNBOOK, alert_rules
 from loadmonitor_router.export.dashboard import UID, dashboard
-from loadmonitor_router.export.loop import on_loop
 from loadmonitor_router.export.metrics import (
     ENGINE_FAMILIES,
     FAMILIES,
@@ -26,6 +25,7 @@ from loadmonitor_router.export.metrics import (
 if TYPE_CHECKING:
     from loadmonitor_router.export.collector import FleetCollector, make_registry
     from loadmonitor_router.export.http import MetricsServer
+    from loadmonitor_router.export.loop import on_loop
 
 __all__ = [
     "DEFAULT_RUNBOOK",
@@ -45,11 +45,11 @@ __all__ = [
     "on_loop",
 ]
 
-_LAZY = {"FleetCollector": "collector", "make_registry": "collector", "MetricsServer": "http"}
+_LAZY = {"FleetCollector": "collector", "make_registry": "collector", "MetricsServer": "http", "on_loop": "loop"}
 
 
 def __getattr__(name: str) -> Any:
-    """Import what needs prometheus-client when it is first used."""
+    """Import what needs prometheus-client, or asyncio, when it is first used."""
     if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_LAZY[name]}"), name)
