@@ -38,9 +38,11 @@ from loadmonitor_router.errors import (
     WatchExpiredError,
     WorkerListError,
 )
+from loadmonitor_router.explanation import Explanation, Hop, explain
 from loadmonitor_router.interfaces import Clock, TimerHandle
 from loadmonitor_router.pressure import PrefillRates, queue_pressure_seconds
 from loadmonitor_router.reports import (
+    NEVER_PICKED,
     RankLoad,
     Receipt,
     ReportStatus,
@@ -50,6 +52,7 @@ from loadmonitor_router.reports import (
     WorkerType,
 )
 from loadmonitor_router.snapshot import FleetSnapshot, WorkerAggregate, WorkerLoad, WorkerTarget
+from loadmonitor_router.stats import Histogram, MonitorStats, ReconnectReason
 
 if TYPE_CHECKING:
     from loadmonitor_router.client import MonitorClient
@@ -58,6 +61,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DEFAULT_FRESHNESS_MS",
+    "NEVER_PICKED",
     "Assessment",
     "ClientConfig",
     "ClientStateError",
@@ -68,19 +72,24 @@ __all__ = [
     "DiscoveryError",
     "DropReason",
     "DuplicateWorkerError",
+    "Explanation",
     "FleetSnapshot",
     "Freshness",
     "Grant",
+    "Histogram",
+    "Hop",
     "InvalidReportError",
     "LoadMonitor",
     "LoadMonitorRouterError",
     "MissingExtraError",
     "MonitorClient",
     "MonitorCounters",
+    "MonitorStats",
     "NoWorkerError",
     "PrefillRates",
     "RankLoad",
     "Receipt",
+    "ReconnectReason",
     "ReportStatus",
     "StreamRefusedError",
     "TimerHandle",
@@ -97,6 +106,7 @@ __all__ = [
     "aggregate_ranks",
     "assess",
     "decode_report",
+    "explain",
     "normalize_address",
     "own_age_ms",
     "queue_pressure_seconds",
