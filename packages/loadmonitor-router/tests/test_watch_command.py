@@ -80,10 +80,11 @@ async def test_once_prints_each_worker_and_exits_0_when_all_are_fresh() -> None:
 
 
 async def test_once_exits_1_and_says_why_when_a_worker_is_not_there() -> None:
-    async with ScriptedWorker() as gone:
-        address = gone.address
-    async with engine(wire_rank(0)) as (worker, _):
-        code, out, err = await run("watch", worker.address, address, "--once", "--timeout", "0.5")
+    with socket.socket() as reserved:  # bound, so that nobody else listens there, and not listening
+        reserved.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{reserved.getsockname()[1]}"
+        async with engine(wire_rank(0)) as (worker, _):
+            code, out, err = await run("watch", worker.address, address, "--once", "--timeout", "0.5")
     assert (code, err) == (1, "")
     (lost,) = (line for line in out.splitlines() if address in line)
     assert lost.split()[2:10] == ["all", "missing", "-", "-", "-", "-", "-", "-"]
