@@ -126,7 +126,8 @@ class Floor:
             frame = WorkerFrame(report=report)
             self._frame = frame if self._encode_each else frame.SerializeToString()
             woken, self._next = self._next, asyncio.get_running_loop().create_future()
-            woken.set_result(None)
+            if not woken.done():  # a router that hangs up cancels what its handler waits for
+                woken.set_result(None)
 
 
 def resident_kib() -> int:

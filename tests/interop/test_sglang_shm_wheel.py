@@ -165,8 +165,10 @@ class Sglang:
     def run(self, command: str, **arguments: object) -> str:
         """Run a command to its end and return what it printed after its first line."""
         with self.running(command, **arguments) as process:
-            out, _ = process.communicate(timeout=60)
-            assert process.returncode == 0
+            # Not by communicate, which overlooks what came in together with the first line.
+            assert process.stdout is not None
+            out = process.stdout.read()
+            assert process.wait(timeout=60) == 0
             return out
 
 

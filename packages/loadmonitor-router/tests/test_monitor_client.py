@@ -36,6 +36,7 @@ async def registered(
     clock: ManualClock, *, extended: bool = True, **settings: Any
 ) -> AsyncIterator[tuple[MonitorClient, ScriptedStream]]:
     states: asyncio.Queue[Connection] = asyncio.Queue()
+    settings = {"report_interval_ms": 50} | settings  # so short that acknowledgements go out at once
     async with (
         ScriptedWorker() as worker,
         MonitorClient(
@@ -81,6 +82,18 @@ async def test_a_report_is_acknowledged_when_it_is_handed_over_and_not_before(cl
         assert renewal == RouterFrame(keep_alive=KeepAlive())
         assert (await anext(client)).sequence_id == 7
         assert await stream.receive() == ack(7)
+
+
+async def test_the_acknowledgement_is_held_back_until_shortly_before_the_next_report_is_due(clock: ManualClock) -> None:
+    async with registered(clock, report_interval_ms=1_000) as (client, stream):
+        await stream.report(wire_report(1))
+        await anext(client)
+        assert await clock.timer_within(1_000) == 900
+        clock.advance(900)
+        assert await stream.receive() == ack(1)
+        clock.advance(101)
+        await stream.report(wire_report(2))
+        assert (await anext(client)).receipt.delay_ms == 101
 
 
 async def test_with_a_window_of_two_each_report_is_handed_over_and_acknowledged_in_order(clock: ManualClock) -> None:

@@ -11,6 +11,7 @@ import grpc
 import pytest
 
 from loadmonitor_proto import KeepAlive, RegisterResponse, RouterFrame, StopRequest, WorkerFrame
+from loadmonitor_proto.service import add_load_monitor_servicer
 from loadmonitor_router import (
     Connection,
     ConnectionState,
@@ -21,13 +22,15 @@ from loadmonitor_router.testing import ManualClock, ScriptedWorker, wire_report
 
 pytestmark = pytest.mark.usefixtures("leaves_nothing")
 
+HUGE = "r" * 10_000_000  # a register that no window takes in: it can't be sent unless the peer reads
+
 
 class Watched(MonitorClient):
     """A client whose changes of state can be awaited."""
 
-    def __init__(self, address: str, clock: ManualClock, **settings: Any) -> None:
+    def __init__(self, address: str, clock: ManualClock, *, router_id: str = "r", **settings: Any) -> None:
         self.states: asyncio.Queue[Connection] = asyncio.Queue()
-        super().__init__(address, router_id="r", clock=clock, on_connection=self.states.put_nowait, **settings)
+        super().__init__(address, router_id=router_id, clock=clock, on_connection=self.states.put_nowait, **settings)
 
     async def becomes(self, state: ConnectionState) -> Connection:
         while (connection := await self.states.get()).state is not state:
@@ -204,7 +207,8 @@ async def test_a_good_spell_makes_the_next_delay_short_again(clock: ManualClock,
         clock.advance(5_000)
         stream.end()
         lost = await client.becomes(ConnectionState.BACKING_OFF)
-        assert lost.last_error == "the Worker ended the stream"
+        assert lost.last_error is not None
+        assert lost.last_error.startswith("the Worker ended the stream")
         assert await pass_backoff(client, clock) <= 200
 
 
@@ -322,6 +326,40 @@ async def test_closing_is_bounded_when_the_worker_ignores_stop(clock: ManualCloc
         assert client.connection.state is ConnectionState.CLOSED
 
 
+@asynccontextmanager
+async def deaf_worker() -> AsyncIterator[str]:
+    """A Worker that accepts streams and reads nothing."""
+
+    class Deaf:
+        async def Monitor(self, request_iterator: object, context: object) -> None:  # noqa: ARG002, N802 - as called
+            await asyncio.Event().wait()
+
+    server = grpc.aio.server()
+    add_load_monitor_servicer(Deaf(), server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    yield f"127.0.0.1:{port}"
+    await server.stop(None)
+
+
+async def test_a_worker_that_takes_no_frames_is_given_up(clock: ManualClock) -> None:
+    async with deaf_worker() as address, Watched(address, clock, router_id=HUGE, ack_timeout_ms=700) as client:
+        assert await clock.timer_within(700) == 700
+        clock.advance(700)
+        lost = await client.becomes(ConnectionState.BACKING_OFF)
+        assert lost.last_error == "registration not acknowledged within 700 ms"
+
+
+async def test_closing_is_bounded_while_a_frame_is_stuck(clock: ManualClock) -> None:
+    async with deaf_worker() as address, Watched(address, clock, router_id=HUGE, ack_timeout_ms=1_500) as client:
+        assert await clock.timer_within(1_500) == 1_500
+        closing = asyncio.create_task(client.close())
+        assert await clock.timer_within(1_000) == 1_000
+        clock.advance(1_000)
+        await closing
+        assert client.connection.state is ConnectionState.CLOSED
+
+
 async def test_closing_while_connecting_is_immediate(clock: ManualClock) -> None:
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
@@ -366,6 +404,7 @@ async def test_a_consumer_that_is_cancelled_while_waiting_costs_no_report(
         await asyncio.wait({waiting})
         await stream.report(wire_report(1))
         assert (await anext(client)).sequence_id == 1
+        clock.advance(900)
         assert await stream.receive() == RouterFrame(keep_alive=KeepAlive(acked_sequence_id=1))
 
 

@@ -23,7 +23,7 @@ def ack(sequence_id: int) -> wire.RouterFrame:
 def grant(**fields: Any) -> wire.WorkerFrame:
     """An acknowledgement of a Worker that knows the extension; None leaves a field out."""
     complete = {
-        "lease_ttl_ms": 15_000, "renew_after_ms": 5_000, "report_interval_ms": 1_000, "stale_after_ms": 3_000,
+        "lease_ttl_ms": 15_000, "renew_after_ms": 5_000, "report_interval_ms": 50, "stale_after_ms": 3_000,
         "source_instance_id": "a", "min_report_interval_ms": 10, "max_lease_ttl_ms": 300_000,
     }  # fmt: skip
     response = wire.RegisterResponse()
@@ -40,7 +40,7 @@ def report(sequence_id: int, *, report_time_unix_ms: int = 1_750_000_000_020) ->
 def opened(window: int | None = 1) -> StreamSession:
     """A session that has sent its register at time 0."""
     config = ClientConfig(router_id="r", max_unacked_reports=window)
-    session = StreamSession("w:1", config, Ingest(), now_ns=0)
+    session = StreamSession("w:1", config, Ingest())
     session.next_frame(0)
     return session
 
@@ -54,7 +54,7 @@ def running(window: int | None = 1, **fields: Any) -> StreamSession:
 @pytest.mark.clause("OPEN-1")
 def test_the_first_frame_is_the_register_and_it_is_sent_once() -> None:
     config = ClientConfig(router_id="r", report_interval_ms=20, lease_ttl_ms=30, max_unacked_reports=None)
-    session = StreamSession("w:1", config, Ingest(), now_ns=0)
+    session = StreamSession("w:1", config, Ingest())
     request = wire.RegisterRequest(router_id="r", report_interval_ms=20, lease_ttl_ms=30)
     assert session.next_frame(0) == wire.RouterFrame(register=request)
     assert session.next_frame(1) is None
@@ -82,8 +82,10 @@ def test_the_lease_is_renewed_after_three_quarters_of_renew_after_since_the_last
 
 
 def test_a_frame_is_of_no_use_once_the_lease_it_renews_has_run_out() -> None:
-    assert opened().send_deadline_ns(0) == 2_000 * MS
-    assert running().send_deadline_ns(5) == 5 + 15_000 * MS
+    assert opened().patience(0) == (2_000 * MS, "registration not acknowledged within 2000 ms")
+    until_ns, why = running().patience(5)
+    assert until_ns == 5 + 15_000 * MS
+    assert "no frame for as long as its lease" in why
 
 
 def test_a_late_timer_still_renews_once() -> None:

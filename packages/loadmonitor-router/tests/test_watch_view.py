@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from rich.console import Console
 
 from loadmonitor_proto import RankLoad, ReportStatus
 from loadmonitor_router import (
@@ -17,6 +18,7 @@ from loadmonitor_router import (
 from loadmonitor_router.cli import _text
 from loadmonitor_router.cli._json import json_line
 from loadmonitor_router.cli._output import PlainOutput
+from loadmonitor_router.cli._table import _render
 from loadmonitor_router.cli._view import WorkerView, rows, view
 from loadmonitor_router.testing import ManualClock, wire_rank, wire_report
 
@@ -204,3 +206,30 @@ def test_counts_for_people(value: int | None, text: str) -> None:
 def test_bars_for_people(value: float | None, text: str) -> None:
     assert _text.bar(value) == text
     assert len(text) in (0, 9)
+
+
+def test_what_a_worker_says_has_no_power_over_a_terminal_and_forges_no_row(clock: ManualClock) -> None:
+    said = report(clock, unreachable="bad\nFAKE ROW fresh\x1b[2J\x07")
+    [row] = rows(view("w:1", connection(), said, clock))
+    assert row.reason == "bad\\nFAKE ROW fresh\\x1b[2J\\x07"
+
+
+@pytest.mark.parametrize(
+    ("width", "titles"),
+    [
+        (40, "WORKER RANK STATUS RUN WAIT"),
+        (48, "WORKER RANK STATUS AGE RUN WAIT"),
+        (80, "WORKER RANK STATUS AGE RUN WAIT UNCACHED USAGE GEN tok/s"),
+        (110, "WORKER RANK STATUS AGE RUN WAIT UNCACHED USAGE GEN tok/s REASON"),
+    ],
+)
+def test_a_narrow_terminal_has_fewer_columns_and_none_cut(clock: ManualClock, width: int, titles: str) -> None:
+    console = Console(width=width)
+    with console.capture() as captured:
+        console.print(
+            _render([view("127.0.0.1:50061", connection(), report(clock, *three_ranks()), clock)], width=width)
+        )
+    lines = captured.get().splitlines()
+    assert lines[1].split() == titles.split()
+    assert lines[2].split()[:3] == ["127.0.0.1:50061", "all", "fresh"]
+    assert "…" not in captured.get()

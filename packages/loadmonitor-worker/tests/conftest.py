@@ -17,9 +17,11 @@ async def start() -> AsyncIterator[StartBench]:
     before = asyncio.all_tasks()
     async with AsyncExitStack() as stack:
 
-        async def start_bench(dp_size: int = 1, **settings: object) -> Bench:
+        async def start_bench(
+            dp_size: int = 1, *, source_type: type[FakeSource] = FakeSource, **settings: object
+        ) -> Bench:
             clock = ManualClock()
-            source = FakeSource(clock, dp_size)
+            source = source_type(clock, dp_size)
             config = ReporterConfig(**{"port": 0, "worker_addr": "http://127.0.0.1:30000"} | settings)  # type: ignore[arg-type]
             reporter = await start_load_reporter(config, source, clock=clock)
             assert reporter is not None

@@ -1,11 +1,13 @@
 """One bounded pull a fire, whatever the source does."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+import contextlib
+from collections.abc import Callable, Sequence
+from typing import Any, cast
 
 import pytest
 
-from loadmonitor_worker import RankSnapshot
+from loadmonitor_worker import RankSnapshot, SourceError
 from loadmonitor_worker._pull import Puller
 from loadmonitor_worker._verdict import Attempt
 from loadmonitor_worker.testing import FakeSource, ManualClock, rank, settle
@@ -90,6 +92,32 @@ async def test_whatever_a_source_raises_is_a_failed_attempt(
     assert type(error).__name__ in attempt.error
 
 
+class WordlessError(Exception):
+    """Can't be turned into text."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+class WordlessSourceError(WordlessError, SourceError):
+    """The same, of the kind whose text alone becomes the report's."""
+
+
+@pytest.mark.parametrize(
+    ("error", "named"), [(WordlessError(), "WordlessError"), (WordlessSourceError(), "str() of WordlessSourceError")]
+)
+async def test_an_error_that_has_no_text_is_a_failed_attempt_at_once(
+    source: FakeSource, clock: ManualClock, error: Exception, named: str
+) -> None:
+    source.error = error
+    delivered: list[Attempt] = []
+    puller(source, clock).pull(delivered.append)
+    await settle()
+    [attempt] = delivered
+    assert attempt.error is not None
+    assert named in attempt.error
+
+
 async def test_a_rank_set_that_changed_during_the_read_is_read_once_more(
     source: FakeSource, clock: ManualClock
 ) -> None:
@@ -133,18 +161,45 @@ async def test_a_source_without_ranks_is_a_failed_attempt(source: FakeSource, cl
     assert (await puller(source, clock).outcome()).error == "the source has no ranks yet"
 
 
+class Answering(FakeSource):
+    """Answers with whatever it was given."""
+
+    answer: Any = None
+
+    async def get_loads(self) -> Sequence[RankSnapshot]:
+        return cast("Sequence[RankSnapshot]", self.answer)
+
+
+@pytest.mark.parametrize(
+    ("answer", "named"),
+    [
+        ((item for item in [rank()]), "'generator'"),
+        ({0: rank()}, "'dict'"),
+        ({rank()}, "'set'"),
+        (None, "'NoneType'"),
+        (rank(), "'RankSnapshot'"),
+    ],
+)
+async def test_an_answer_that_is_no_sequence_is_refused_by_its_type(
+    clock: ManualClock, answer: object, named: str
+) -> None:
+    source = Answering(clock)
+    source.answer = answer
+    attempt = await puller(source, clock).outcome()
+    assert attempt.error == f"the source returned {named} where a sequence of RankSnapshot is expected"
+
+
 async def test_an_endless_answer_is_refused(clock: ManualClock) -> None:
-    class Endless(FakeSource):
-        async def get_loads(self) -> Sequence[RankSnapshot]:
-            def ranks() -> Iterator[RankSnapshot]:
-                dp_rank = 0
-                while True:
-                    yield rank(dp_rank)
-                    dp_rank += 1
+    class Endless(Sequence[RankSnapshot]):
+        def __getitem__(self, index: Any) -> Any:
+            return rank(index)
 
-            return ranks()  # type: ignore[return-value]
+        def __len__(self) -> int:
+            return 1
 
-    attempt = await puller(Endless(clock), clock).outcome()
+    source = Answering(clock)
+    source.answer = Endless()
+    attempt = await puller(source, clock).outcome()
     assert attempt.error == "rank 1 is not one of the one expected rank, 0"
 
 
@@ -159,3 +214,63 @@ async def test_an_aborted_pull_cancels_the_read_and_delivers_nothing(source: Fak
     assert not [task for task in asyncio.all_tasks() if task.get_name() == "loadmonitor-pull"]
     assert clock.pending == []
     assert delivered == []
+
+
+async def test_a_read_that_ignores_cancellation_is_given_up(clock: ManualClock) -> None:
+    source = Stubborn(clock)
+    source.gate.clear()
+    reader = puller(source, clock)
+    delivered: list[Attempt] = []
+    reader.pull(delivered.append)
+    await settle()
+    reader.abort()
+    await reader.ended(grace_seconds=0.01)
+    assert not [task for task in asyncio.all_tasks() if task.get_name() == "loadmonitor-pull"]
+    assert delivered == []
+
+
+@pytest.mark.parametrize("passes_ms", [0, 1_000])
+async def test_a_cancelled_read_may_clean_up_first(clock: ManualClock, passes_ms: int) -> None:
+    cleaning = asyncio.Event()
+    cleaned = asyncio.Event()
+
+    class Tidy(FakeSource):
+        async def get_loads(self) -> Sequence[RankSnapshot]:
+            try:
+                return await super().get_loads()
+            finally:
+                await cleaning.wait()
+                cleaned.set()
+
+    source = Tidy(clock)
+    source.gate.clear()
+    reader = puller(source, clock)
+    reader.pull(lambda _: None)
+    await clock.advance(passes_ms)
+    reader.abort()
+    await settle()
+    cleaning.set()
+    await reader.ended(grace_seconds=5)
+    assert cleaned.is_set()
+
+
+async def test_a_read_that_nobody_cancels_may_wait_fail_and_time_out_within_itself(clock: ManualClock) -> None:
+    class Intricate(FakeSource):
+        async def get_loads(self) -> Sequence[RankSnapshot]:
+            await asyncio.sleep(0)
+            with contextlib.suppress(RuntimeError):
+                await asyncio.gather(self._fail())
+            forgotten = asyncio.get_running_loop().create_future()
+            for _ in range(3):
+                forgotten.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await forgotten
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(0), asyncio.timeout(0):
+                    await asyncio.Event().wait()
+            return await super().get_loads()
+
+        async def _fail(self) -> None:
+            raise RuntimeError
+
+    assert (await puller(Intricate(clock), clock).outcome()).error is None

@@ -95,6 +95,14 @@ async def test_even_a_listener_that_shares_ports_is_not_joined(start: StartBench
             await start(port=taken.getsockname()[1])
 
 
+async def test_nobody_can_join_the_port_of_a_running_reporter(bench: Bench) -> None:
+    host, _, port = bench.reporter.address.rpartition(":")
+    with socket.socket() as joiner:
+        joiner.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        with pytest.raises(OSError, match="Address already in use"):
+            joiner.bind((host, int(port)))
+
+
 @pytest.mark.parametrize(("host", "reason"), [("192.0.2.1", "no interface"), ("host.invalid", "no address")])
 async def test_an_address_that_is_not_ours_is_refused_with_the_reason(
     start: StartBench, host: str, reason: str
@@ -186,7 +194,7 @@ async def test_requests_never_reach_the_source() -> None:
         def dispatch(self) -> None:
             self.ranks = [rank(running=self.ranks[0].num_running_reqs + 1)]
 
-        def finish(self) -> None:
+        def finish_or_abort(self) -> None:
             self.ranks = [rank(running=self.ranks[0].num_running_reqs - 1)]
 
     clock = ManualClock()
@@ -206,7 +214,7 @@ async def test_requests_never_reach_the_source() -> None:
             for _ in range(100):
                 engine.dispatch()
                 await settle()
-                engine.finish()
+                engine.finish_or_abort()
             assert engine.pulls == 1
             engine.dispatch()
             await clock.advance(500)

@@ -84,15 +84,27 @@ def test_the_next_deadline_is_the_first_one_in_phase_after_now(interval_ns: int,
 
 
 @pytest.mark.clause("LEASE-2")
-def test_a_lease_is_judged_only_by_a_look_that_was_on_time() -> None:
+@pytest.mark.parametrize("late_ns", [0, 1, LEASE_GRACE_NS, LEASE_GRACE_NS + 1])
+def test_a_lease_is_judged_by_a_second_look_that_is_on_time(late_ns: int) -> None:
     session = opened(lease_ms=1_000)
-    late = 1_000 * MS + LEASE_GRACE_NS + 1
+    first_ns = 1_000 * MS + late_ns
     assert not session.judge_lease(1_000 * MS - 1)
-    assert not session.judge_lease(late)
-    assert session.wake_at(late) == late + LEASE_GRACE_NS
-    assert not session.is_due(late)
-    assert session.judge_lease(late + LEASE_GRACE_NS)
-    assert opened(lease_ms=1_000).judge_lease(1_000 * MS)
+    assert not session.judge_lease(first_ns)
+    assert session.wake_at(first_ns) == first_ns + LEASE_GRACE_NS
+    assert not session.is_due(first_ns)
+    late_again_ns = first_ns + 2 * LEASE_GRACE_NS + 1
+    assert not session.judge_lease(late_again_ns)
+    assert session.judge_lease(late_again_ns + 2 * LEASE_GRACE_NS)
+
+
+@pytest.mark.clause("LEASE-1", "LEASE-2")
+def test_a_frame_read_between_two_looks_renews_the_lease() -> None:
+    session = opened(lease_ms=1_000)
+    assert not session.judge_lease(1_000 * MS)
+    session.renew(1_040 * MS)
+    assert not session.judge_lease(1_050 * MS)
+    assert not session.judge_lease(2_040 * MS)
+    assert session.judge_lease(2_090 * MS)
 
 
 def test_a_loop_that_is_always_late_still_lets_leases_expire() -> None:

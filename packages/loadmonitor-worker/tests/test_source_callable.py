@@ -160,6 +160,22 @@ async def test_what_a_plain_function_raises_arrives_as_a_source_error(error: Bas
     source.close()
 
 
+async def test_an_error_that_has_no_text_leaves_the_thread_usable() -> None:
+    class WordlessError(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError("no text")
+
+    def read() -> list[RankSnapshot]:
+        raise WordlessError
+
+    source = CallableSource(read, [0])
+    for _ in range(2):
+        async with asyncio.timeout(5):
+            with pytest.raises(SourceError, match="read raised WordlessError"):
+                await source.get_loads()
+    source.close()
+
+
 @pytest.mark.parametrize("error", [KeyError("x"), asyncio.CancelledError()])
 async def test_what_an_async_function_raises_arrives_as_a_source_error(error: BaseException) -> None:
     async def read() -> list[RankSnapshot]:

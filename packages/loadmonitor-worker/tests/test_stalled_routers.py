@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from worker_bench import Bench, Router, StartBench, register
+from worker_bench import LEASE_GRACE_MS, Bench, Router, StartBench, register
 
 from loadmonitor_proto import LoadReport, RouterFrame, UpdateConfigRequest
 
@@ -47,8 +47,7 @@ async def stall_10_seconds_at_20_hz(bench: Bench, window: int | None) -> list[in
             return ages
         ages.append(resumed_ms - report.report_time_unix_ms)
         if len(ages) == window:
-            await router.keep_alive(acked=report.sequence_id)
-            await bench.seen(lambda: bench.lease_until_ms() == bench.clock.monotonic_ns() / 1e6 + 15_000)
+            await bench.acknowledge(router, report.sequence_id)
             await bench.clock.advance(50)
 
 
@@ -77,7 +76,7 @@ async def test_a_lease_expires_on_a_blocked_stream_and_the_router_is_told_when_i
     await router.send(RouterFrame(update_config=UpdateConfigRequest(report_interval_ms=100_000, lease_ttl_ms=5_000)))
     now_ms = bench.clock.monotonic_ns() / 1e6
     await bench.seen(lambda: bench.lease_until_ms("stalled") == now_ms + 5_000)
-    await bench.clock.advance(5_000)
+    await bench.clock.advance(5_000 + LEASE_GRACE_MS)
     assert bench.clock.pending == []
     assert bench.open_streams() == 1
     await bench.clock.advance(200_000)
@@ -85,6 +84,18 @@ async def test_a_lease_expires_on_a_blocked_stream_and_the_router_is_told_when_i
     assert code == "LEASE_EXPIRED"
     assert reports[-1].sequence_id < fired
     await bench.seen(lambda: bench.open_streams() == 0)
+
+
+@pytest.mark.clause("CHANGE-1", "REPORT-6")
+async def test_a_repeated_register_while_a_report_waits_does_not_stop_the_reports(start: StartBench) -> None:
+    bench = await start(dp_size=MANY_RANKS)
+    router = await block(bench)
+    await router.send(register("stalled", interval_ms=10, lease_ms=70_000, window=1))
+    now_ms = bench.clock.monotonic_ns() / 1e6
+    await bench.seen(lambda: bench.lease_until_ms("stalled") == now_ms + 70_000)
+    fired = bench.reporter.counters.fires
+    await bench.clock.advance(20)
+    assert bench.reporter.counters.fires == fired + 2
 
 
 async def test_a_replaced_session_on_a_blocked_stream_counts_until_its_stream_has_closed(start: StartBench) -> None:

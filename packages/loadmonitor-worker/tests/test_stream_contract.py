@@ -2,11 +2,12 @@
 
 import grpc.aio
 import pytest
-from worker_bench import Bench, Router, StartBench, register
+from worker_bench import LEASE_GRACE_MS, Bench, Router, StartBench, register
 
 from loadmonitor_proto import KeepAlive, RouterFrame, StopRequest, UpdateConfigRequest, WorkerFrame, WorkerType
 from loadmonitor_proto import ReportStatus as Status
 from loadmonitor_proto.service import MONITOR_METHOD
+from loadmonitor_worker._session import LEASE_GRACE_NS
 from loadmonitor_worker.testing import rank
 
 
@@ -30,6 +31,7 @@ async def test_a_first_frame_other_than_register_is_refused_and_the_stream_ends_
     [
         (register(""), "router_id"),
         (register(" \t"), "router_id"),
+        (register("r" * 257), "257 characters"),
         (register(interval_ms=0), "report_interval_ms=0"),
         (register(interval_ms=-5), "report_interval_ms=-5"),
         (register(lease_ms=0), "lease_ttl_ms=0"),
@@ -87,6 +89,19 @@ async def test_an_update_changes_the_interval_in_phase_and_is_neither_acknowledg
     await bench.seen(lambda: bench.clock.pending[0] == 400_000_000)
     await bench.clock.advance(90)
     assert (await router.report()).sequence_id == 3
+
+
+@pytest.mark.clause("CHANGE-1", "ACK-1")
+@pytest.mark.parametrize(("first", "later"), [(None, 1), (1, None), (1, 3)])
+async def test_a_repeated_register_leaves_the_window_as_it_was(
+    bench: Bench, first: int | None, later: int | None
+) -> None:
+    router = await bench.registered(interval_ms=100, lease_ms=5_000, window=first)
+    await router.send(register(interval_ms=100, lease_ms=7_000, window=later))
+    await bench.seen(lambda: bench.lease_until_ms() == 7_000)
+    for _ in range(3):
+        await bench.clock.advance(100)
+    assert bench.source.pulls == (4 if first is None else 1)
 
 
 @pytest.mark.clause("CHANGE-2")
@@ -178,6 +193,20 @@ async def test_a_router_beyond_the_maximum_is_refused_and_nobody_is_evicted(star
     assert replaced.code == "SESSION_REPLACED"
 
 
+@pytest.mark.clause("OPEN-6")
+async def test_streams_that_never_register_are_limited_too(start: StartBench) -> None:
+    bench = await start(max_sessions=2)
+    registered = await bench.registered()
+    for number in range(2, 5):
+        await (await bench.router()).call.wait_for_connection()
+        await bench.seen(lambda number=number: bench.open_streams() == number)  # type: ignore[misc]
+    error = await (await bench.router()).ended()
+    assert error is not None
+    assert error.code == "RESOURCE_EXHAUSTED"
+    await bench.clock.advance(1_000)
+    await registered.report()
+
+
 @pytest.mark.clause("OPEN-7")
 async def test_the_same_router_id_on_another_stream_replaces_the_older_session(bench: Bench) -> None:
     older = await bench.registered("r")
@@ -217,7 +246,7 @@ async def test_any_frame_renews_the_lease_and_brings_no_report_forward(bench: Be
     await bench.seen(lambda: bench.lease_until_ms() == 1_900)
     await bench.clock.advance(999)
     assert bench.source.pulls == 1
-    await bench.clock.advance(1)
+    await bench.clock.advance(1 + LEASE_GRACE_MS)
     error = await router.ended()
     assert error is not None
     assert error.code == "LEASE_EXPIRED"
@@ -226,8 +255,9 @@ async def test_any_frame_renews_the_lease_and_brings_no_report_forward(bench: Be
 @pytest.mark.clause("LEASE-2")
 async def test_a_silent_router_is_told_that_its_lease_expired(bench: Bench) -> None:
     router = await bench.registered(interval_ms=10_000, lease_ms=1_500)
-    await bench.clock.advance(1_499)
-    await bench.clock.advance(1)
+    await bench.clock.advance(1_500)
+    assert bench.clock.pending != []
+    await bench.clock.advance(LEASE_GRACE_MS)
     error = await router.ended()
     assert error is not None
     assert error.code == "LEASE_EXPIRED"
@@ -241,10 +271,25 @@ async def test_frames_that_arrived_while_the_worker_stalled_still_renew(bench: B
     await bench.clock.stall(2_000)
     await router.keep_alive()
     await bench.seen(lambda: bench.lease_until_ms() == 3_500)
-    await bench.clock.advance(1_500)
+    await bench.clock.advance(1_500 + LEASE_GRACE_MS)
     error = await router.ended()
     assert error is not None
     assert error.code == "LEASE_EXPIRED"
+
+
+@pytest.mark.clause("LEASE-2")
+async def test_a_lease_that_runs_out_during_a_pull_neither_shortens_it_nor_earns_its_report(bench: Bench) -> None:
+    expiring = await bench.registered("expiring", interval_ms=1_000, lease_ms=1_200)
+    other = await bench.registered("other", interval_ms=1_000)
+    bench.source.gate.clear()
+    await bench.clock.advance(1_900)
+    pulls = bench.source.pulls
+    bench.source.gate.set()
+    report = await other.report()
+    assert report.status == Status.REPORT_STATUS_HEALTHY
+    assert bench.source.pulls == pulls
+    await bench.clock.advance(LEASE_GRACE_NS / 1e6)
+    assert (await expiring.receive()).error.code == "LEASE_EXPIRED"
 
 
 @pytest.mark.clause("LEASE-4")
@@ -277,6 +322,24 @@ async def test_routers_due_together_share_one_pull_and_one_report(bench: Bench) 
     await bench.clock.advance(1_000)
     assert [(await router.report()).sequence_id for router in routers] == [2, 2, 2]
     assert bench.source.pulls == 2
+
+
+@pytest.mark.clause("REPORT-1")
+async def test_a_report_is_encoded_once_and_the_same_bytes_go_to_every_router(bench: Bench) -> None:
+    bench.source.gate.clear()
+    async with grpc.aio.insecure_channel(bench.reporter.address) as channel:
+        raw: grpc.aio.StreamStreamMultiCallable[RouterFrame, bytes] = channel.stream_stream(
+            MONITOR_METHOD, request_serializer=RouterFrame.SerializeToString
+        )
+        calls = [raw() for _ in range(3)]
+        for number, call in enumerate(calls):
+            await call.write(register(f"r{number}"))
+            await call.read()
+        bench.source.gate.set()
+        frames = {await call.read() for call in calls}
+    [frame] = frames
+    assert isinstance(frame, bytes)
+    assert WorkerFrame.FromString(frame).report.sequence_id == bench.reporter.counters.fires == 1
 
 
 @pytest.mark.clause("REPORT-1")
@@ -368,17 +431,29 @@ async def test_a_session_without_credit_skips_its_deadline_and_waits_for_the_nex
     await bench.clock.advance(300)
     assert bench.source.pulls == 2
     assert bench.reporter.counters.coalesced_reports == 3
-    await router.keep_alive(acked=1)
+    await bench.acknowledge(router, 1)
     await bench.clock.advance(50)
     assert bench.source.pulls == 2
     await bench.clock.advance(50)
     report = await router.report()
     assert report.sequence_id == 3
     assert report.report_time_unix_ms - bench.clock.wall_offset_ms == 500
-    await router.keep_alive(acked=3)
+    await bench.acknowledge(router, 3)
     for sequence_id in (4, 5):
         await bench.clock.advance(100)
         assert (await router.report()).sequence_id == sequence_id
+
+
+@pytest.mark.clause("ACK-1", "ACK-2")
+async def test_a_session_without_credit_gets_no_report_that_was_read_for_another(bench: Bench) -> None:
+    withheld = await bench.registered("withheld", interval_ms=100, window=1)
+    other = await bench.registered("other", interval_ms=100)
+    await bench.clock.advance(100)
+    first = await other.report()
+    await bench.acknowledge(withheld, 1, "withheld")
+    await bench.clock.advance(100)
+    assert (await other.report()).sequence_id == first.sequence_id + 1
+    assert (await withheld.report()).sequence_id == first.sequence_id + 1
 
 
 @pytest.mark.clause("ACK-3")
@@ -424,3 +499,16 @@ async def test_bytes_that_are_no_frame_are_refused(bench: Bench) -> None:
         error = await router.ended()
         assert error is not None
         assert error.code == "INVALID_ARGUMENT"
+
+
+@pytest.mark.clause("END-4")
+async def test_an_oversized_frame_ends_its_stream_only(bench: Bench) -> None:
+    other = await bench.registered("other")
+    router = await bench.router()
+    await router.send(register("r" * 70_000))
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await router.ended()
+    assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+    await bench.seen(lambda: bench.open_streams() == 1)
+    await bench.clock.advance(1_000)
+    await other.report()

@@ -50,7 +50,9 @@ def test_an_integer_that_the_wire_cannot_carry_is_refused_by_rank_and_field(name
 
 
 @pytest.mark.parametrize("name", FLOATS)
-@pytest.mark.parametrize("value", [True, -0.5, float("nan"), float("inf"), float("-inf"), "1"])
+@pytest.mark.parametrize(
+    "value", [True, -0.5, float("nan"), float("inf"), float("-inf"), pytest.param(10**400, id="10**400"), "1"]
+)
 def test_a_ratio_that_means_nothing_is_refused_by_rank_and_field(name: str, value: Any) -> None:
     error = refusal(replace(rank(), **{name: value}))
     assert (error.dp_rank, error.field) == (0, name)

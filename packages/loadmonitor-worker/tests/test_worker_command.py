@@ -68,10 +68,10 @@ async def test_a_taken_port_ends_serve_with_one_line(bench: Bench) -> None:
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        (["--source", "synthetic", "--port", "65536"], "port=65536"),
-        (["--source", "synthetic", "--dp-size", "0"], "dp_size=0"),
+        (["--source", "synthetic", "--port", "65536"], "--port 65536"),
+        (["--source", "synthetic", "--dp-size", "0"], "--dp-size 0"),
         (["--source", "synthetic", "--shm-path", "x"], "--shm-path"),
-        (["--source", "sglang-shm", "--stale-after-ms", "0"], "stale_after_ms=0"),
+        (["--source", "sglang-shm", "--stale-after-ms", "0"], "--stale-after-ms 0"),
     ],
 )
 def test_a_wrong_setting_ends_serve_with_one_line_that_names_it(arguments: list[str], named: str) -> None:
@@ -135,3 +135,37 @@ def test_a_reader_that_leaves_early_is_no_error() -> None:
     )
     os.close(write_end)
     assert (ended.returncode, ended.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["check", "--source", "synthetic"]])
+def test_closed_or_full_output_is_no_traceback(arguments: list[str]) -> None:
+    closed = subprocess.run(
+        ["sh", "-c", 'exec "$@" >&-', "sh", COMMAND, *arguments],
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=WAIT_SECONDS,
+        check=False,
+    )
+    assert (closed.returncode, closed.stderr) == (0, "")
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(
+            [COMMAND, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, timeout=WAIT_SECONDS, check=False
+        )
+    assert ended.returncode == 1
+    assert ended.stderr == "loadmonitor-worker: standard output can't be written: No space left on device\n"
+
+
+def test_simulate_overwrites_nobodys_file(tmp_path: Path) -> None:
+    precious = tmp_path / "precious.txt"
+    precious.write_text("precious")
+    ended = run("simulate", "--shm-path", str(precious))
+    assert ended.returncode == 1
+    assert "is another file" in ended.stderr
+    assert precious.read_text() == "precious"
+    assert "65535 ranks" in run("simulate", "--shm-path", str(tmp_path / "new"), "--dp-size", "70000").stderr
+
+
+def test_help_says_what_each_command_is_for() -> None:
+    shown = run("--help").stdout
+    for words in ("Report the load of an engine", "Say hop by hop", "Publish a made-up load"):
+        assert words in shown

@@ -18,9 +18,11 @@ from loadmonitor_proto import (
 )
 from loadmonitor_proto.service import LoadMonitorStub
 from loadmonitor_worker import LoadReporter
+from loadmonitor_worker._session import LEASE_GRACE_NS
 from loadmonitor_worker.testing import FakeSource, ManualClock
 
 WAIT_SECONDS = 5
+LEASE_GRACE_MS = LEASE_GRACE_NS / 1_000_000
 
 
 @dataclass
@@ -107,6 +109,13 @@ class Bench:
         assert session is not None
         return session.lease_until_ns / 1_000_000
 
+    async def acknowledge(self, router: Router, sequence_id: int, router_id: str = "r") -> None:
+        """Acknowledge for a registered router, and wait until the reporter has read it."""
+        session = self.reporter._server._monitor._table.holder(router_id)
+        assert session is not None
+        await router.keep_alive(acked=sequence_id)
+        await self.seen(lambda: all(unacked > sequence_id for unacked in session._unacked))
+
     def report_waits(self, router_id: str = "r") -> bool:
         """Whether a report has been offered to a registered router that gRPC hasn't taken yet."""
         session = self.reporter._server._monitor._table.holder(router_id)
@@ -116,7 +125,8 @@ class Bench:
         """How many streams the reporter holds, also those whose session ended."""
         return len(self.reporter._server._monitor._table.open_streams)
 
-    async def seen(self, condition: Callable[[], bool]) -> None:
+    @staticmethod
+    async def seen(condition: Callable[[], bool]) -> None:
         """Wait until frames that are on their way have had their effect."""
         async with asyncio.timeout(WAIT_SECONDS):
             while not condition():  # noqa: ASYNC110 - the reporter tells nobody that it read a frame

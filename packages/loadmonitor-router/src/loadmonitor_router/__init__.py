@@ -21,7 +21,6 @@ from loadmonitor_router.age import (
     own_age_ms,
     rank_age_ms,
 )
-from loadmonitor_router.channel import channel_options
 from loadmonitor_router.config import ClientConfig, normalize_address
 from loadmonitor_router.connection import Connection, ConnectionState, Grant
 from loadmonitor_router.errors import (
@@ -30,6 +29,7 @@ from loadmonitor_router.errors import (
     DropReason,
     InvalidReportError,
     LoadMonitorRouterError,
+    NoWorkerError,
     StreamRefusedError,
 )
 from loadmonitor_router.interfaces import Clock, TimerHandle
@@ -62,6 +62,7 @@ __all__ = [
     "InvalidReportError",
     "LoadMonitorRouterError",
     "MonitorClient",
+    "NoWorkerError",
     "RankLoad",
     "Receipt",
     "ReportStatus",
@@ -73,7 +74,6 @@ __all__ = [
     "WorkerType",
     "age_ms",
     "assess",
-    "channel_options",
     "decode_report",
     "normalize_address",
     "own_age_ms",

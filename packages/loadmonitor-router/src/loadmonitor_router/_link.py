@@ -26,10 +26,19 @@ from loadmonitor_router._stream import StreamLostError
 from loadmonitor_router.interfaces import Clock, TimerHandle
 
 _PREAMBLE = "failed to connect to all addresses; last error: UNKNOWN: "
+_CLOSED = "closed by this router"
+_WRITE_FAILED = "Internal error from Core"
 
 
 class NoServiceError(StreamLostError):
     """Something answers at the address, but it has no load reporter."""
+
+
+class UnheardError(StreamLostError):
+    """The Worker ended the call before the first frame was on its way, and gRPC has lost what it said.
+
+    Releases before 1.84 put the failed write in place of the Worker's status. Who reads before writing gets to hear it.
+    """
 
 
 class Link:
@@ -62,6 +71,8 @@ class Link:
             self._give_up.cancel()
         self._call.cancel()
         self._connecting.cancel()
+        if self._reader is None:
+            self.start_reading(lambda _: None)  # a reader waits for the task with which gRPC opened the call
         tasks = [task for task in (self._connecting, self._reader) if task is not None]
         await asyncio.wait(tasks)
         for task in tasks:
@@ -92,20 +103,20 @@ class Link:
         if self._reader is not None and self._finished(self._reader):
             raise StreamLostError(self._failure)
 
-    async def send(self, frame: RouterFrame, deadline_ns: int) -> None:
-        """Send one frame; a peer that doesn't take it before `deadline_ns` is given up.
+    async def send(self, frame: RouterFrame, deadline_ns: int, why: str) -> None:
+        """Send one frame; a peer that doesn't take it before `deadline_ns` is given up for that reason.
 
         That it can't be sent shows in the next `check`, or in a later one: frames that had arrived are taken in first.
         """
-        await self._write(self._call.write(frame), deadline_ns)
+        await self._write(self._call.write(frame), deadline_ns, why)
 
     async def finish(self, deadline_ns: int) -> None:
         """Send `stop`, and that nothing more will come; a peer that doesn't end the call by `deadline_ns` is given up."""
-        await self._write(self._call.write(RouterFrame(stop=StopRequest())), deadline_ns)
-        await self._write(self._call.done_writing(), deadline_ns)
-        self._give_up_at(deadline_ns)
+        await self._write(self._call.write(RouterFrame(stop=StopRequest())), deadline_ns, _CLOSED)
+        await self._write(self._call.done_writing(), deadline_ns, _CLOSED)
+        self._give_up_at(deadline_ns, _CLOSED)
 
-    def abort(self, why: str) -> None:
+    def abort(self, why: str = _CLOSED) -> None:
         """End the call at once; `check` raises with this reason."""
         self._failure = why
         self._call.cancel()
@@ -117,8 +128,8 @@ class Link:
                 take(frame)
                 self._signal.set()
 
-    async def _write(self, operation: Awaitable[None], deadline_ns: int) -> None:
-        self._give_up_at(deadline_ns)
+    async def _write(self, operation: Awaitable[None], deadline_ns: int, why: str) -> None:
+        self._give_up_at(deadline_ns, why)
         try:
             await operation
         except asyncio.CancelledError:
@@ -132,12 +143,10 @@ class Link:
         if self._give_up is not None:
             self._give_up.cancel()
 
-    def _give_up_at(self, deadline_ns: int) -> None:
+    def _give_up_at(self, deadline_ns: int, why: str) -> None:
         if self._give_up is not None:
             self._give_up.cancel()
-        self._give_up = self._clock.call_at(
-            deadline_ns, lambda: self.abort("the Worker took no frame within its own lease")
-        )
+        self._give_up = self._clock.call_at(deadline_ns, lambda: self.abort(why))
 
     def _finished(self, task: asyncio.Task[None]) -> bool:
         if not task.done():
@@ -151,6 +160,8 @@ class Link:
                     f"{self._address} has no {SERVICE_NAME} (gRPC UNIMPLEMENTED): "
                     "start the engine's load reporter, or give the reporter's port instead of the engine's"
                 )
+            if error.details() == _WRITE_FAILED:
+                raise UnheardError("the Worker ended the stream while a frame was on its way to it")
             raise StreamLostError(f"{error.code().name}: {(error.details() or '').removeprefix(_PREAMBLE)}")
         if error is not None:
             raise error

@@ -5,6 +5,7 @@ renewed by every frame we send, an acknowledgement or, when there is none to sen
 """
 
 import loadmonitor_proto as wire
+from loadmonitor_router._acks import AckTiming
 from loadmonitor_router._delay import CreditedDelay, EstimatedDelay
 from loadmonitor_router._ingest import Ingest
 from loadmonitor_router.config import ClientConfig
@@ -38,14 +39,13 @@ class StreamSession:
         restart_reason: Why the stream should be opened anew although it works, or None.
     """
 
-    def __init__(self, address: str, config: ClientConfig, ingest: Ingest, now_ns: int) -> None:
+    def __init__(self, address: str, config: ClientConfig, ingest: Ingest) -> None:
         """Begin; the first `next_frame` is the `register`.
 
         Args:
             address: The Worker, for messages.
             config: The client's settings.
             ingest: The Worker's reports across streams.
-            now_ns: When sending the register begins.
         """
         self.grant: Grant | None = None
         self.window = 1
@@ -53,9 +53,11 @@ class StreamSession:
         self._address = address
         self._config = config
         self._ingest = ingest
-        self._registered_ns = now_ns
+        self._not_acknowledged = f"registration not acknowledged within {config.ack_timeout_ms} ms"
+        self._registered_ns = 0
         self._sent_ns: int | None = None
         self._delay: CreditedDelay | EstimatedDelay | None = None
+        self._acks = AckTiming(None)
         self._outstanding: dict[int, bool] = {}  # sequence -> taken by the consumer; in the order of arrival
         self._newest = -1
         self._covered = 0
@@ -65,12 +67,14 @@ class StreamSession:
         """When `next_frame` must be asked again, at the latest."""
         if self.grant is None or self._sent_ns is None:
             return self._registered_ns + self._config.ack_timeout_ms * _NS_PER_MS
-        return self._sent_ns + self.grant.renew_after_ms * _RENEWAL_NS_PER_MS
+        renewal_ns = self._sent_ns + self.grant.renew_after_ms * _RENEWAL_NS_PER_MS
+        return min(renewal_ns, self._acks.due_ns) if self._covered else renewal_ns
 
-    def send_deadline_ns(self, now_ns: int) -> int:
-        """When a frame that is sent now must have been taken: after the lease it renews has run out it is of no use."""
-        patience_ms = self._config.ack_timeout_ms if self.grant is None else self.grant.lease_ttl_ms
-        return now_ns + patience_ms * _NS_PER_MS
+    def patience(self, now_ns: int) -> tuple[int, str]:
+        """Return until when a frame that is sent now may be on its way, and what it means when it takes longer."""
+        if self.grant is None:
+            return self.wake_at_ns, self._not_acknowledged
+        return now_ns + self.grant.lease_ttl_ms * _NS_PER_MS, "the Worker has taken no frame for as long as its lease"
 
     def next_frame(self, now_ns: int) -> wire.RouterFrame | None:
         """Return the frame to send now, or None; the caller sends it at once.
@@ -79,7 +83,7 @@ class StreamSession:
             StreamLostError: The Worker hasn't acknowledged the registration in time.
         """
         if self._sent_ns is None:
-            self._sent_ns = now_ns
+            self._sent_ns = self._registered_ns = now_ns
             return wire.RouterFrame(
                 register=wire.RegisterRequest(
                     router_id=self._config.router_id,
@@ -90,7 +94,7 @@ class StreamSession:
             )
         if self.grant is None:
             if now_ns >= self.wake_at_ns:
-                raise StreamLostError(f"registration not acknowledged within {self._config.ack_timeout_ms} ms")
+                raise StreamLostError(self._not_acknowledged)
             return None
         acked = self._take_acknowledgement(now_ns)
         if acked is None and now_ns < self.wake_at_ns:
@@ -125,7 +129,7 @@ class StreamSession:
         return self._report(frame.report, self._delay, now_ns)
 
     def processed(self, sequence_id: int) -> bool:
-        """Note that the consumer has taken this report; return whether there is something to acknowledge now."""
+        """Note that the consumer has taken this report; return whether there is something to acknowledge."""
         if sequence_id in self._outstanding:
             self._outstanding[sequence_id] = True
         while (first := next(iter(self._outstanding), None)) is not None and self._outstanding[first]:
@@ -145,6 +149,7 @@ class StreamSession:
             self._delay = EstimatedDelay(self._registered_ns)
         else:
             self.window = self.grant.max_unacked_reports
+            self._acks = AckTiming(self.grant.report_interval_ms)
             self._delay = CreditedDelay(self.window, self._registered_ns)
 
     def _report(
@@ -152,6 +157,7 @@ class StreamSession:
     ) -> WorkerReport | None:
         if isinstance(delay, CreditedDelay):
             delay_ms = delay.bound_ms(now_ns)
+            self._acks.received(now_ns)
             if report.sequence_id > max(self._outstanding, default=self._newest):
                 self._outstanding[report.sequence_id] = False
         else:
@@ -164,7 +170,7 @@ class StreamSession:
         return admitted
 
     def _take_acknowledgement(self, now_ns: int) -> int | None:
-        if not isinstance(self._delay, CreditedDelay) or not self._covered:
+        if not isinstance(self._delay, CreditedDelay) or not self._covered or now_ns < self._acks.due_ns:
             return None
         self._delay.credit(now_ns, self._covered)
         self._covered = 0

@@ -11,20 +11,21 @@ from types import MappingProxyType, TracebackType
 from typing import Self
 
 from loadmonitor_proto import StreamErrorCode, WorkerFrame
+from loadmonitor_proto.channel import KEEPALIVE_TIME, ChannelOptionError, client_options
 from loadmonitor_router._backoff import Backoff
 from loadmonitor_router._clock import Signal, SystemClock
 from loadmonitor_router._ingest import Ingest
-from loadmonitor_router._link import Link, NoServiceError
+from loadmonitor_router._link import Link, NoServiceError, UnheardError
 from loadmonitor_router._stream import StreamLostError, StreamSession
-from loadmonitor_router.channel import KEEPALIVE_TIME, channel_options
 from loadmonitor_router.config import ClientConfig, normalize_address
 from loadmonitor_router.connection import Connection, ConnectionState, Grant
-from loadmonitor_router.errors import ClientStateError, LoadMonitorRouterError
+from loadmonitor_router.errors import ClientStateError, ConfigError, LoadMonitorRouterError
 from loadmonitor_router.interfaces import Clock
 from loadmonitor_router.reports import WorkerReport
 
 _NS_PER_MS = 1_000_000
 _CLOSE_NS = 1_000 * _NS_PER_MS
+_LISTEN_NS = 100 * _NS_PER_MS
 _TOO_MANY_PINGS = "too many pings"  # how gRPC words that the peer wants fewer pings
 _SPARSEST_PINGS_MS = 320_000  # a gRPC server that says nothing about pings accepts one every 300 s
 
@@ -73,7 +74,7 @@ class MonitorClient:
             max_unacked_reports: Reports that may be under way at once, or None.
             connect_timeout_ms: Time to get a connection.
             ack_timeout_ms: Time to have the registration acknowledged.
-            options: gRPC channel options to add or change; see `channel_options`.
+            options: gRPC channel options to add or change; see `loadmonitor_proto.channel.client_options`.
             on_connection: Called on the event loop with the new connection whenever its state has changed.
             clock: Time; the machine's when None.
 
@@ -89,7 +90,10 @@ class MonitorClient:
             connect_timeout_ms=connect_timeout_ms,
             ack_timeout_ms=ack_timeout_ms,
         )
-        self._options = channel_options(options)
+        try:
+            self._options = client_options(options)
+        except ChannelOptionError as error:
+            raise ConfigError(str(error)) from error
         self._ping_every_ms = int(self._options[KEEPALIVE_TIME])
         self._on_connection = on_connection
         self._clock = SystemClock() if clock is None else clock
@@ -100,6 +104,7 @@ class MonitorClient:
         self._closing = False
         self._failure: BaseException | None = None
         self._link: Link | None = None
+        self._listen_first = False
         self._state = ConnectionState.CLOSED
         self._since_ns = self._clock.monotonic_ns()
         self._retry_at_ns: int | None = None
@@ -181,14 +186,17 @@ class MonitorClient:
 
     def _hang_up(self) -> None:
         if self._link is not None:
-            self._link.abort("closed")
+            self._link.abort()
 
     async def _run(self) -> None:
         while not self._closing:
             try:
                 await self._stream()
             except StreamLostError as loss:
-                await self._back_off(loss)
+                unheard = isinstance(loss, UnheardError) and self._state is ConnectionState.CONNECTING
+                self._listen_first = unheard and not self._listen_first
+                if not self._listen_first:
+                    await self._back_off(loss)
             finally:
                 self._link = None
 
@@ -200,8 +208,10 @@ class MonitorClient:
             self._link = link
             if not await self._connect(link):
                 return
-            session = StreamSession(self.address, self.config, self._ingest, self._clock.monotonic_ns())
+            session = StreamSession(self.address, self.config, self._ingest)
             link.start_reading(partial(self._take, session))
+            if self._listen_first and not await self._hears_nothing(link):
+                return
             while not self._closing:
                 link.check()
                 if session.restart_reason is not None:
@@ -211,13 +221,21 @@ class MonitorClient:
                 if frame is None:
                     await self._signal.wait(session.wake_at_ns)
                 else:
-                    await link.send(frame, session.send_deadline_ns(now_ns))
+                    await link.send(frame, *session.patience(now_ns))
             deadline_ns = self._clock.monotonic_ns() + _CLOSE_NS
             await link.finish(deadline_ns)
             with contextlib.suppress(LoadMonitorRouterError):
                 while True:
                     link.check()
                     await self._signal.wait(deadline_ns)
+
+    async def _hears_nothing(self, link: Link) -> bool:
+        """Let a Worker that wants nothing of us say so; return False when the client is closing."""
+        until_ns = self._clock.monotonic_ns() + _LISTEN_NS
+        while not self._closing and self._clock.monotonic_ns() < until_ns:
+            link.check()
+            await self._signal.wait(until_ns)
+        return not self._closing
 
     async def _connect(self, link: Link) -> bool:
         """Wait for the connection; return False when the client is closing."""

@@ -18,20 +18,9 @@ _STATUSES = {int(wire.ReportStatus.Value(status)): status for status in ReportSt
 _WORKER_TYPES = {int(wire.WorkerType.Value(kind)): kind for kind in WorkerType}
 _WORKER_STATES = {int(wire.WorkerState.Value(state)): state for state in WorkerState}
 
-_COUNTS = (
-    "snapshot_time_unix_ms",
-    "num_running_reqs",
-    "num_waiting_reqs",
-    "num_waiting_uncached_tokens",
-    "num_used_tokens",
-    "num_total_tokens",
-    "max_total_num_tokens",
-    "max_running_requests",
-    "prefill_uncached_tokens_total",
-    "prefill_busy_us_total",
-    "generated_tokens_total",
-)
-_RATES = ("token_usage", "gen_throughput", "cache_hit_rate", "prefill_throughput")
+_RATES = ("token_usage", "gen_throughput", "cache_hit_rate", "utilization", "prefill_throughput")
+_NEVER_NEGATIVE = tuple(field.name for field in wire.RankLoad.DESCRIPTOR.fields)
+_INFINITY = math.inf
 _NOT_COMPUTED = -1.0  # how SGLang writes a utilization that it doesn't compute
 
 
@@ -100,38 +89,89 @@ def _check_presence(status: ReportStatus, last_error: str | None, ranks: int) ->
 def _decode_ranks(report: wire.LoadReport) -> tuple[RankLoad, ...]:
     by_rank: dict[int, RankLoad] = {}
     for rank in report.ranks:
-        if rank.dp_rank < 0:
+        dp_rank = rank.dp_rank
+        if dp_rank in by_rank:
             raise InvalidReportError(
-                DropReason.NEGATIVE, f"dp_rank={rank.dp_rank} is negative", field="dp_rank", dp_rank=rank.dp_rank
+                DropReason.DUPLICATE_RANK, f"dp_rank={dp_rank} is there twice", field="dp_rank", dp_rank=dp_rank
             )
-        if rank.dp_rank in by_rank:
-            raise InvalidReportError(
-                DropReason.DUPLICATE_RANK,
-                f"dp_rank={rank.dp_rank} is there twice",
-                field="dp_rank",
-                dp_rank=rank.dp_rank,
-            )
-        _check_numbers(rank)
-        by_rank[rank.dp_rank] = _decode_rank(rank)
+        by_rank[dp_rank] = _decode_rank(rank)
     return tuple(by_rank[dp_rank] for dp_rank in sorted(by_rank))
 
 
-def _check_numbers(rank: wire.RankLoad) -> None:
-    for field in (*_RATES, "utilization"):
+def _decode_rank(rank: wire.RankLoad) -> RankLoad:
+    """Check and convert; each field is read once, because every rank of every report passes here."""
+    dp_rank = rank.dp_rank
+    snapshot_time_unix_ms = rank.snapshot_time_unix_ms
+    running = rank.num_running_reqs
+    waiting = rank.num_waiting_reqs
+    uncached = rank.num_waiting_uncached_tokens
+    used = rank.num_used_tokens
+    total = rank.num_total_tokens
+    max_tokens = rank.max_total_num_tokens
+    max_running = rank.max_running_requests
+    usage = rank.token_usage
+    generation = rank.gen_throughput
+    hit_rate = rank.cache_hit_rate
+    utilization = rank.utilization
+    prefill = rank.prefill_throughput if rank.HasField("prefill_throughput") else None
+    prefill_tokens = rank.prefill_uncached_tokens_total if rank.HasField("prefill_uncached_tokens_total") else None
+    prefill_us = rank.prefill_busy_us_total if rank.HasField("prefill_busy_us_total") else None
+    generated = rank.generated_tokens_total if rank.HasField("generated_tokens_total") else None
+    clean = (
+        dp_rank >= 0
+        and snapshot_time_unix_ms >= 0
+        and running >= 0
+        and waiting >= 0
+        and uncached >= 0
+        and used >= 0
+        and total >= 0
+        and (max_tokens == 0 or used <= max_tokens)
+        and (max_running == 0 or running <= max_running)
+        and 0 <= usage < _INFINITY
+        and 0 <= generation < _INFINITY
+        and 0 <= hit_rate < _INFINITY
+        and (0 <= utilization < _INFINITY or utilization == _NOT_COMPUTED)
+        and (prefill is None or 0 <= prefill < _INFINITY)
+        and (prefill_tokens is None or prefill_tokens >= 0)
+        and (prefill_us is None or prefill_us >= 0)
+        and (generated is None or generated >= 0)
+    )
+    if not clean:
+        raise _fault(rank)
+    return RankLoad(
+        dp_rank=dp_rank,
+        snapshot_time_unix_ms=snapshot_time_unix_ms or None,
+        num_running_reqs=running,
+        num_waiting_reqs=waiting,
+        num_waiting_uncached_tokens=uncached,
+        num_used_tokens=used,
+        num_total_tokens=total,
+        max_total_num_tokens=max_tokens or None,
+        max_running_requests=max_running or None,
+        token_usage=usage,
+        gen_throughput=generation,
+        cache_hit_rate=hit_rate,
+        utilization=None if utilization == _NOT_COMPUTED else utilization,
+        prefill_throughput=prefill,
+        prefill_uncached_tokens_total=prefill_tokens,
+        prefill_busy_us_total=prefill_us,
+        generated_tokens_total=generated,
+    )
+
+
+def _fault(rank: wire.RankLoad) -> InvalidReportError:
+    """Name the first value that `_decode_rank` refused."""
+    for field in _RATES:
         if not math.isfinite(getattr(rank, field)):
-            raise _rank_error(rank, DropReason.NOT_FINITE, field, "is not a finite number")
-    for field in (*_COUNTS, *_RATES):
-        if getattr(rank, field) < 0:
-            raise _rank_error(rank, DropReason.NEGATIVE, field, "is negative")
-    if rank.utilization < 0 and rank.utilization != _NOT_COMPUTED:
-        raise _rank_error(rank, DropReason.NEGATIVE, "utilization", "is negative and isn't -1, which means unknown")
-    for used, capacity in (
-        ("num_used_tokens", "max_total_num_tokens"),
-        ("num_running_reqs", "max_running_requests"),
-    ):
-        limit = getattr(rank, capacity)
-        if limit and getattr(rank, used) > limit:
-            raise _rank_error(rank, DropReason.OVER_CAPACITY, used, f"exceeds {capacity}={limit}")
+            return _rank_error(rank, DropReason.NOT_FINITE, field, "is not a finite number")
+    for field in _NEVER_NEGATIVE:
+        if getattr(rank, field) < 0 and (field, rank.utilization) != ("utilization", _NOT_COMPUTED):
+            return _rank_error(rank, DropReason.NEGATIVE, field, "is negative")
+    if 0 < rank.max_total_num_tokens < rank.num_used_tokens:
+        fault = f"exceeds max_total_num_tokens={rank.max_total_num_tokens}"
+        return _rank_error(rank, DropReason.OVER_CAPACITY, "num_used_tokens", fault)
+    fault = f"exceeds max_running_requests={rank.max_running_requests}"
+    return _rank_error(rank, DropReason.OVER_CAPACITY, "num_running_reqs", fault)
 
 
 def _rank_error(rank: wire.RankLoad, reason: DropReason, field: str, fault: str) -> InvalidReportError:
@@ -140,28 +180,4 @@ def _rank_error(rank: wire.RankLoad, reason: DropReason, field: str, fault: str)
         f"rank {rank.dp_rank}: {field}={getattr(rank, field)} {fault}",
         field=field,
         dp_rank=rank.dp_rank,
-    )
-
-
-def _decode_rank(rank: wire.RankLoad) -> RankLoad:
-    return RankLoad(
-        dp_rank=rank.dp_rank,
-        snapshot_time_unix_ms=rank.snapshot_time_unix_ms or None,
-        num_running_reqs=rank.num_running_reqs,
-        num_waiting_reqs=rank.num_waiting_reqs,
-        num_waiting_uncached_tokens=rank.num_waiting_uncached_tokens,
-        num_used_tokens=rank.num_used_tokens,
-        num_total_tokens=rank.num_total_tokens,
-        max_total_num_tokens=rank.max_total_num_tokens or None,
-        max_running_requests=rank.max_running_requests or None,
-        token_usage=rank.token_usage,
-        gen_throughput=rank.gen_throughput,
-        cache_hit_rate=rank.cache_hit_rate,
-        utilization=None if rank.utilization == _NOT_COMPUTED else rank.utilization,
-        prefill_throughput=rank.prefill_throughput if rank.HasField("prefill_throughput") else None,
-        prefill_uncached_tokens_total=(
-            rank.prefill_uncached_tokens_total if rank.HasField("prefill_uncached_tokens_total") else None
-        ),
-        prefill_busy_us_total=rank.prefill_busy_us_total if rank.HasField("prefill_busy_us_total") else None,
-        generated_tokens_total=rank.generated_tokens_total if rank.HasField("generated_tokens_total") else None,
     )

@@ -4,12 +4,16 @@ LoadMonitorRouterError
 ├── ConfigError           a setting is out of range; nothing was dialled
 ├── ClientStateError      a client was used outside its `async with` block, or entered twice
 ├── InvalidReportError    a report breaks the contract; it is dropped and counted, the stream lives on
+├── NoWorkerError         none of the candidates may be picked; it says why of each
 └── StreamRefusedError    the Worker refuses this registration for good; it isn't dialled again
 
 A lost connection is no error to the caller: the client dials again and says why in `MonitorClient.connection`.
 """
 
+from collections.abc import Mapping
 from enum import StrEnum
+
+_NAMED_IN_MESSAGE = 8
 
 
 class DropReason(StrEnum):
@@ -66,6 +70,22 @@ class InvalidReportError(LoadMonitorRouterError, ValueError):
         self.reason = reason
         self.field = field
         self.dp_rank = dp_rank
+
+
+class NoWorkerError(LoadMonitorRouterError):
+    """None of the candidates may be picked.
+
+    Attributes:
+        excluded: Why not, by candidate as a string: its url, or `url@rank`. Empty when there was no candidate.
+    """
+
+    def __init__(self, excluded: Mapping[str, str]) -> None:
+        """Give the reason of each candidate; the message names the first few."""
+        named = [f"{name} ({why})" for name, why in list(excluded.items())[:_NAMED_IN_MESSAGE]]
+        if len(excluded) > _NAMED_IN_MESSAGE:
+            named.append(f"and {len(excluded) - _NAMED_IN_MESSAGE} more, all in .excluded")
+        super().__init__(f"no worker to pick: {'; '.join(named) or 'there were no candidates'}")
+        self.excluded = excluded
 
 
 class StreamRefusedError(LoadMonitorRouterError):

@@ -2,12 +2,33 @@
 
 import os
 import sys
-from importlib.metadata import version
 
 
 def main() -> int:
     """Run the command line and return its exit code: 0 fine, 1 what was asked about is bad, 2 usage, 130 interrupted."""
+    if sys.stdout is None:
+        # A supervisor that closes standard output wants no output; it isn't a reason to fail.
+        sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115
+    sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr] # a text stream, in every interpreter's start-up
+    try:
+        code = _run()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _drop_output()
+        return 0
+    except OSError as error:
+        _drop_output()
+        sys.stderr.write(f"loadmonitor-worker: standard output can't be written: {error.strerror}\n")
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    return code
+
+
+def _run() -> int:
     if sys.argv[1:] == ["--version"]:
+        from importlib.metadata import version  # noqa: PLC0415 - --help doesn't need it
+
         sys.stdout.write(f"{version('loadmonitor-worker')}\n")
         return 0
     try:
@@ -17,14 +38,12 @@ def main() -> int:
             f"loadmonitor-worker: the command needs {missing.name}: pip install 'loadmonitor-worker[cli]'\n"
         )
         return 1
-    try:
-        return run(sys.argv[1:])
-    except BrokenPipeError:
-        # The reader of our output left; flushing what is still buffered at exit would fail again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except KeyboardInterrupt:
-        return 130
+    return run(sys.argv[1:])
+
+
+def _drop_output() -> None:
+    """Keep the interpreter from flushing once more, at its exit, what nobody takes."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from loadmonitor_worker.config import ReporterConfig
 
 _MIN_LEASE_TTL_MS = 2
 """The shortest lease whose `renew_after_ms` is still shorter than itself."""
+_LONGEST_ROUTER_ID = 256
 _MS = 1_000_000
 
 
@@ -35,6 +36,9 @@ class Monitor:
         self._table.open_streams.add(session)
         if self.closing:
             self.fail(session, StreamErrorCode.SHUTTING_DOWN, "this worker is shutting down")
+        elif len(self._table.open_streams) > 2 * self._table.max_sessions:
+            message = f"{2 * self._table.max_sessions} streams are open, twice as many as this worker serves"
+            self.fail(session, StreamErrorCode.RESOURCE_EXHAUSTED, message)
 
     def stream_closed(self, session: Session) -> None:
         """Forget a stream whose RPC is over."""
@@ -91,11 +95,9 @@ class Monitor:
         if problem is not None:
             self.fail(session, StreamErrorCode.INVALID_ARGUMENT, problem)
             return
-        max_unacked = request.max_unacked_reports if request.HasField("max_unacked_reports") else None
         interval_ms = self._granted_interval_ms(request.report_interval_ms)
         lease_ms = self._granted_lease_ms(request.lease_ttl_ms)
         if session.router_id is not None:
-            session.max_unacked = max_unacked
             session.change(interval_ns=interval_ms * _MS, lease_ns=lease_ms * _MS, now_ns=now_ns)
             self._on_change()
             return
@@ -113,7 +115,7 @@ class Monitor:
             request.router_id,
             interval_ns=interval_ms * _MS,
             lease_ns=lease_ms * _MS,
-            max_unacked=max_unacked,
+            max_unacked=request.max_unacked_reports if request.HasField("max_unacked_reports") else None,
             anchor_ns=now_ns if self._config.alignment == "registration" else 0,
             now_ns=now_ns,
         )
@@ -150,6 +152,8 @@ def _register_problem(request: RegisterRequest, registered_as: str | None) -> st
     """Say what is wrong with a `register`, or None."""
     if not request.router_id.strip():
         return "router_id is blank: a name unique to the router is needed"
+    if len(request.router_id) > _LONGEST_ROUTER_ID:
+        return f"router_id has {len(request.router_id)} characters: at most {_LONGEST_ROUTER_ID} are allowed"
     if registered_as is not None and request.router_id != registered_as:
         return f"this stream is registered as {registered_as!r}, not {request.router_id!r}: open another for another id"
     if request.report_interval_ms <= 0:

@@ -1,14 +1,15 @@
 """One bounded pull of the source a fire, whatever the source does: fail, hang, ignore cancellation, change its ranks."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import islice
 
+from loadmonitor_worker._abandon import abandonable
+from loadmonitor_worker._describe import text_of
 from loadmonitor_worker._validate import validate_ranks
 from loadmonitor_worker._verdict import Attempt
 from loadmonitor_worker.errors import SourceError
 from loadmonitor_worker.interfaces import Clock, LoadSnapshotSource, TimerHandle
-from loadmonitor_worker.snapshot import RankSnapshot
 
 Deliver = Callable[[Attempt], None]
 
@@ -16,8 +17,9 @@ Deliver = Callable[[Attempt], None]
 class Puller:
     """Reads a source within a budget, at most one read in flight.
 
-    A read that outlives its budget is cancelled and left behind; until it has ended, every pull fails at once. The outcome
-    is delivered from within the task that read, not after it: each pass through the event loop would be paid at every fire.
+    A read that outlives its budget is cancelled and left behind; until it has ended, every pull fails at once. Cancelled
+    once more, by `ended` or by the program's end, it ends even if its source ignores that. The outcome is delivered
+    from within the task that read, not after it: each pass through the event loop would be paid at every fire.
     """
 
     def __init__(
@@ -59,8 +61,15 @@ class Puller:
     def abort(self) -> None:
         """Cancel the read in flight; nothing is delivered any more."""
         self._finish()
-        if self._reading is not None:
+        if self._reading is not None and not self._reading.cancelling():
             self._reading.cancel()
+
+    async def ended(self, grace_seconds: float) -> None:
+        """Wait for a cancelled read to end, and give it up when it doesn't within `grace_seconds`."""
+        if self._reading is not None:
+            await asyncio.wait([self._reading], timeout=grace_seconds)
+            self._reading.cancel()
+            await asyncio.wait([self._reading], timeout=grace_seconds)
 
     def _finish(self) -> Deliver | None:
         deliver, self._deliver = self._deliver, None
@@ -75,8 +84,12 @@ class Puller:
             self._reading.cancel()
             deliver(Attempt(error=f"the source did not answer within {self._budget_ms} ms"))
 
+    def _is_given_up(self) -> bool:
+        # A source may clean up after its first cancellation.
+        return self._deliver is None and self._reading is not None and self._reading.cancelling() > 1
+
     async def _read_and_deliver(self) -> None:
-        attempt = await self._read()
+        attempt = await abandonable(self._read(), self._is_given_up)
         deliver = self._finish()
         if deliver is not None:
             deliver(attempt)
@@ -85,17 +98,19 @@ class Puller:
         try:
             for _ in range(2):
                 expected = self._expected_dp_ranks()
-                loads: tuple[RankSnapshot, ...] = tuple(
-                    # One more than expected shows that there are too many, however many a generator would go on to give.
-                    islice(await self._source.get_loads(), len(expected) + 1)
-                )
+                answer: object = await self._source.get_loads()
+                if not isinstance(answer, Sequence):
+                    kind = type(answer).__name__
+                    return Attempt(error=f"the source returned {kind!r} where a sequence of RankSnapshot is expected")
+                # One more than expected shows that there are too many, however many an odd sequence would go on to give.
+                loads = tuple(islice(answer, len(expected) + 1))
                 if expected == self._expected_dp_ranks():
                     ranks, clamped = validate_ranks(loads, expected, clamp=self._clamp)
                     return Attempt(ranks, None if ranks else "the source has no ranks yet", clamped)
         except SourceError as exc:
-            return Attempt(error=str(exc))
+            return Attempt(error=text_of(exc))
         except SystemExit:
             raise
         except BaseException as exc:  # noqa: BLE001 - whatever a source raises is its failure, never the reporter's
-            return Attempt(error=f"the source failed with {type(exc).__name__}: {exc}")
+            return Attempt(error=f"the source failed with {type(exc).__name__}: {text_of(exc)}")
         return Attempt(error="the rank set changed during the read, and again during the retry")

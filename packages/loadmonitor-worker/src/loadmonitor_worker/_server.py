@@ -5,6 +5,7 @@ from uuid import uuid4
 
 import grpc.aio
 
+from loadmonitor_proto.channel import server_options
 from loadmonitor_proto.service import add_load_monitor_servicer
 from loadmonitor_worker._fire import FireLoop, ReporterCounters
 from loadmonitor_worker._listen import check_bindable, format_address
@@ -18,12 +19,7 @@ from loadmonitor_worker.errors import BindError
 from loadmonitor_worker.interfaces import Clock, LoadSnapshotSource
 
 GOODBYE_SECONDS = 1.0
-"""How long open streams may take to send their last frame; a router that doesn't read is cut off then."""
-
-_OPTIONS = (
-    # gRPC's default lets a second worker bind the same port, and the kernel then deals routers out to both.
-    ("grpc.so_reuseport", 0),
-)
+"""How long open streams may take to send their last frame, and a read to end: who doesn't is cut off then."""
 
 
 class ReporterServer:
@@ -42,9 +38,12 @@ class ReporterServer:
         self.source_instance_id: str = uuid4().hex
         self.expected_dp_ranks: frozenset[int] | None = None
         table = SessionTable(config.max_sessions)
+        self._puller = Puller(
+            source, self._ranks, clock, budget_ms=config.pull_budget_ms, clamp=config.overshoot == "clamp"
+        )
         self._fire_loop = FireLoop(
             table,
-            Puller(source, self._ranks, clock, budget_ms=config.pull_budget_ms, clamp=config.overshoot == "clamp"),
+            self._puller,
             ReportBuilder(config, self.source_instance_id),
             clock,
             stale_after_ms=config.stale_after_ms,
@@ -65,7 +64,7 @@ class ReporterServer:
         """
         host, port = self._config.host, self._config.port or 0
         await check_bindable(host, port)
-        self._grpc = grpc.aio.server(options=_OPTIONS)
+        self._grpc = grpc.aio.server(options=tuple(server_options().items()))
         add_load_monitor_servicer(self._servicer, self._grpc)
         address = format_address(host, port)
         try:
@@ -80,7 +79,7 @@ class ReporterServer:
         """Say goodbye on every stream, end the fire loop and release the port."""
         self._monitor.shut_down()
         self._fire_loop.end()
-        await self._grpc.stop(GOODBYE_SECONDS)
+        await asyncio.gather(self._grpc.stop(GOODBYE_SECONDS), self._puller.ended(GOODBYE_SECONDS))
         if self._servicer.reading:
             await asyncio.wait(self._servicer.reading, timeout=GOODBYE_SECONDS)
 

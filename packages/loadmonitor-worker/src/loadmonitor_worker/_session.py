@@ -3,13 +3,12 @@
 Times are nanoseconds on the reporter's monotonic clock.
 """
 
-from collections import deque
 from collections.abc import Callable
 
 LEASE_GRACE_NS = 50_000_000
-"""A lease is only judged by a look this punctual: later than that, the loop was stalled and frames may lie unread."""
+"""How long after the look that finds a lease run out it is judged, by a look no later than this: frames may lie unread before."""
 
-_MOST_LATE_LOOKS = 3
+_MOST_REPEATED_LOOKS = 3
 
 
 class Session:
@@ -21,7 +20,7 @@ class Session:
         lease_ns: Granted lease.
         deadline_ns: When the next report is due.
         lease_until_ns: When the lease runs out.
-        max_unacked: Most reports in flight, or None for a Router that doesn't acknowledge.
+        max_unacked: Most reports in flight, or None for a Router that doesn't acknowledge; the first `register` settles it.
         ended: Whether the stream takes no more reports; what was queued is still sent.
         on_ready: Called whenever `take` has something new to give.
     """
@@ -30,8 +29,8 @@ class Session:
         "_anchor_ns",
         "_control",
         "_frames_until_ns",
-        "_late_looks",
         "_lease_look_ns",
+        "_looks",
         "_newest_sent",
         "_report",
         "_unacked",
@@ -49,9 +48,10 @@ class Session:
         self.on_ready = on_ready
         self.router_id: str | None = None
         self.ended = False
-        self._control: deque[bytes] = deque()
+        # Lists, though they are queues: they hold a few items at most, and an empty deque takes 600 bytes.
+        self._control: list[bytes] = []
         self._report: tuple[int, bytes] | None = None
-        self._unacked: deque[int] = deque()
+        self._unacked: list[int] = []
         self._newest_sent = 0
         self._frames_until_ns = 0
 
@@ -92,17 +92,18 @@ class Session:
     def renew(self, now_ns: int) -> None:
         """Start the lease anew."""
         self.lease_until_ns = self._lease_look_ns = now_ns + self.lease_ns
-        self._late_looks = 0
+        self._looks = 0
 
     def judge_lease(self, now_ns: int) -> bool:
         """Tell whether the lease has run out, as seen by a loop that was awake to read the Router's frames.
 
-        A look that comes late proves nothing: it is repeated after a grace in which waiting frames are read.
+        The first look, and one that comes late, proves nothing: it is repeated after a grace in which waiting frames are read.
         """
         if now_ns < self._lease_look_ns:
             return False
-        if now_ns - self._lease_look_ns > LEASE_GRACE_NS and self._late_looks < _MOST_LATE_LOOKS:
-            self._late_looks += 1
+        late = now_ns - self._lease_look_ns > LEASE_GRACE_NS
+        if self._looks == 0 or (late and self._looks < _MOST_REPEATED_LOOKS):
+            self._looks += 1
             self._lease_look_ns = now_ns + LEASE_GRACE_NS
             return False
         return True
@@ -146,7 +147,7 @@ class Session:
         if sequence_id > self._newest_sent:
             return False
         while self._unacked and self._unacked[0] <= sequence_id:
-            self._unacked.popleft()
+            del self._unacked[0]
         return True
 
     # Outbox
@@ -169,7 +170,7 @@ class Session:
     def take(self) -> bytes | None:
         """Return the next frame to write, or None when nothing waits."""
         if self._control:
-            return self._control.popleft()
+            return self._control.pop(0)
         if self._report is None:
             return None
         self._newest_sent, frame = self._report

@@ -1,5 +1,6 @@
 """Is a rank set fit to be reported: complete, without strangers, and every value one that the wire can carry."""
 
+import sys
 from collections.abc import Iterable
 from dataclasses import fields, replace
 from typing import Any
@@ -9,7 +10,7 @@ from loadmonitor_worker.snapshot import RankSnapshot
 
 INT32_MAX = 2**31 - 1
 INT64_MAX = 2**63 - 1
-_INFINITY = float("inf")
+_FLOAT_MAX = sys.float_info.max
 
 _OPTIONAL_COUNTS = ("prefill_uncached_tokens_total", "prefill_busy_us_total", "generated_tokens_total")
 _FLOATS = ("token_usage", "gen_throughput", "cache_hit_rate", "utilization", "prefill_throughput")
@@ -74,8 +75,7 @@ def _is_count(value: Any, most: int = INT64_MAX) -> bool:
 
 
 def _is_ratio(value: Any) -> bool:
-    # An integer beyond a float's range is below infinity too.
-    return 0 <= value < _INFINITY if type(value) is float else _is_count(value)
+    return (type(value) is float or type(value) is int) and 0 <= value <= _FLOAT_MAX
 
 
 def _is_clean(load: RankSnapshot) -> bool:

@@ -1,6 +1,7 @@
 """The handle of a running reporter, and the function that starts one; gRPC is imported only when one is started."""
 
 import asyncio
+import importlib
 import importlib.util
 from collections.abc import Collection
 from types import TracebackType
@@ -93,6 +94,8 @@ async def start_load_reporter(
     if any(importlib.util.find_spec(module) is None for module in ("grpc", "loadmonitor_proto")):
         raise MissingExtraError("load reporting", "load-reporter")
 
+    # In a thread, because importing gRPC takes longer than an engine's event loop should stand still.
+    await asyncio.to_thread(importlib.import_module, "loadmonitor_worker._server")
     from loadmonitor_worker._clock import SystemClock  # noqa: PLC0415 - an engine that doesn't report doesn't pay
     from loadmonitor_worker._server import ReporterServer  # noqa: PLC0415
 

@@ -19,25 +19,30 @@ app: App = App(
     help="Watch the load that inference engines report.",
     version=lambda: version("loadmonitor-router"),
     help_format="plaintext",
-    # Frames are for terminals, and so are errors of more than a line.
+    # Frames are for terminals.
     help_formatter="default" if sys.stdout.isatty() else "plain",
-    error_formatter=lambda error: f"loadmonitor: {error}",
     result_action="return_value",
     exit_on_error=False,
+    print_error=False,
     suppress_keyboard_interrupt=False,
 )
 for _command in (watch, demo):
     app.command(_command)
 
 
+_FLAGS = {"report_interval_ms=": "--interval-ms ", "lease_ttl_ms=": "--lease-ttl-ms "}
+"""How a setting is called here, by the words that start its error."""
+
+
 def run(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code."""
     try:
         code = app(arguments)
-    except CycloptsError:
-        return 2
-    except ConfigError as error:
-        sys.stderr.write(f"loadmonitor: {error}\n")
+    except (CycloptsError, ConfigError) as error:
+        message = str(error)
+        for setting, flag in _FLAGS.items():
+            message = message.replace(setting, flag)
+        sys.stderr.write(f"loadmonitor: {message}\n")
         return 2
     except LoadMonitorRouterError as error:
         sys.stderr.write(f"loadmonitor: {error}\n")

@@ -1,6 +1,7 @@
 """The fleet of the demonstration: processes of `loadmonitor-worker`, an engine that isn't one and its sidecar each."""
 
 import asyncio
+import ctypes
 import os
 import shutil
 import signal
@@ -12,6 +13,7 @@ from typing import Self
 from loadmonitor_router.errors import LoadMonitorRouterError
 
 _START_SECONDS = 10.0
+_PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
 
 
 class DemoError(LoadMonitorRouterError):
@@ -84,7 +86,9 @@ class Worker:
             raise DemoError(
                 "the demo starts loadmonitor-worker, which isn't here: pip install 'loadmonitor-worker[cli]'"
             )
-        process = await asyncio.create_subprocess_exec(command, *arguments, stdout=asyncio.subprocess.PIPE)
+        process = await asyncio.create_subprocess_exec(
+            command, *arguments, stdout=asyncio.subprocess.PIPE, preexec_fn=_die_with_parent
+        )
         self._processes.append(process)
         assert process.stdout is not None
         with suppress(TimeoutError):
@@ -93,3 +97,9 @@ class Worker:
                 if line:
                     return line
         raise DemoError(f"loadmonitor-worker {' '.join(arguments)} said nothing within {_START_SECONDS:.0f} s")
+
+
+def _die_with_parent() -> None:
+    """Have the kernel kill this process when its parent ends, however that comes about."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -43,7 +43,8 @@ class Watch:
         Raises:
             ConfigError: An address or a setting isn't allowed, or an address is there twice.
         """
-        # An id of our own: to share one with a router, or with another watch, would take its stream away.
+        # Ids of our own: to share one with a router, or with another watch, would take its stream away. One for each address,
+        # because two of them may lead to one Worker.
         router_id = f"loadmonitor-watch-{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
         self._clock = SystemClock() if clock is None else clock
         self._output = output
@@ -54,7 +55,7 @@ class Watch:
                 raise ConfigError(f"address {worker!r} is there twice: name each load reporter once")
             self._clients[address] = MonitorClient(
                 address,
-                router_id=router_id,
+                router_id=f"{router_id}-{len(self._clients)}",
                 report_interval_ms=interval_ms,
                 lease_ttl_ms=lease_ttl_ms,
                 on_connection=partial(self._note_connection, address),
@@ -69,7 +70,8 @@ class Watch:
         async with self._following():
             while self._exit_code is None:
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self._news.wait(), _TICK_SECONDS)
+                    async with asyncio.timeout(_TICK_SECONDS):
+                        await self._news.wait()
                 self._news.clear()
                 views = self._views()
                 for shown in views:
@@ -88,7 +90,7 @@ class Watch:
                         await self._news.wait()
                         self._news.clear()
             if self._exit_code is not None:
-                return self._exit_code
+                return self._exit_code or 1  # SIGTERM is no answer to the question whether all are fresh
             views = self._views()
         for shown in views:
             self._output.show(shown)

@@ -1,6 +1,7 @@
 """The course of the demonstration, and what must have been seen at its end."""
 
 import asyncio
+import signal
 import sys
 import tempfile
 from collections.abc import AsyncIterator
@@ -15,14 +16,36 @@ from loadmonitor_router.cli._record import Record, Seen
 
 _INTERVAL_MS = 1_000
 _LEASE_TTL_MS = 5_000
+_STOPPED = {signal.SIGINT: 130, signal.SIGTERM: 1, signal.SIGHUP: 1}
+"""Exit codes of a demonstration that didn't come to its end."""
 
 
 async def run_show(*, is_terminal: bool) -> int:
-    """Hold the demonstration and return its exit code.
+    """Hold the demonstration and return its exit code; whatever ends it early, its processes and files go with it.
 
     Raises:
         DemoError: The workers can't be started here.
     """
+    this = asyncio.current_task()
+    assert this is not None
+    stopped: list[int] = []
+
+    def stop(code: int) -> None:
+        stopped.append(code)
+        this.cancel()
+
+    loop = asyncio.get_running_loop()
+    for number, code in _STOPPED.items():
+        loop.add_signal_handler(number, stop, code)
+    try:
+        return await _hold(is_terminal=is_terminal)
+    except asyncio.CancelledError:
+        if not stopped:
+            raise
+        return stopped[0]
+
+
+async def _hold(*, is_terminal: bool) -> int:
     async with _fleet() as fleet:
         for worker in fleet:
             _say(f"worker at {worker.address}: {worker.description}")
@@ -33,11 +56,10 @@ async def run_show(*, is_terminal: bool) -> int:
         watch = Watch(addresses, record, interval_ms=_INTERVAL_MS, lease_ttl_ms=_LEASE_TTL_MS)
         playing = asyncio.create_task(_play(fleet, watch))
         code = await watch.forever()
-        playing.cancel()
-        await asyncio.wait([playing])
-    if code:
-        return code
-    if not playing.cancelled():
+        if not playing.done():
+            playing.cancel()
+            await asyncio.wait([playing])
+            return code or _STOPPED[signal.SIGTERM]
         playing.result()
     return _tell([(worker.address, record.seen.get(worker.address, Seen())) for worker in fleet])
 

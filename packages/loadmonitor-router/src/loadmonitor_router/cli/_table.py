@@ -20,6 +20,8 @@ _COLOURS = {
 }
 
 _WIDE = 110  # columns from which bars and reasons fit beside the numbers
+_NUMBERS = {"AGE": 48, "RUN": 0, "WAIT": 0, "UNCACHED": 64, "USAGE": 64, "GEN tok/s": 64}
+"""The columns of numbers, and from which width of the terminal each is shown."""
 
 
 class TableOutput:
@@ -37,7 +39,7 @@ class TableOutput:
 
     def draw(self, views: Sequence[WorkerView]) -> None:
         """Draw everything."""
-        drawing = _render(views, wide=self._console.width >= _WIDE)
+        drawing = _render(views, width=self._console.width)
         if self._live is None:
             self._console.print(drawing)
         else:
@@ -49,37 +51,45 @@ class TableOutput:
             self._live.stop()
 
 
-def _render(views: Sequence[WorkerView], *, wide: bool) -> Group:
-    """Draw the table; on a narrow terminal without bars, and with the reasons below it."""
+def _render(views: Sequence[WorkerView], *, width: int) -> Group:
+    """Draw the table; on a narrow terminal without bars, with fewer numbers, and with the reasons below it."""
     counts = Counter(shown.assessment.freshness for shown in views)
     verdicts = [f"{counts[freshness]} {freshness}" for freshness in Freshness if counts[freshness]]
     summary = " · ".join([f"{len(views)} worker{'s' if len(views) > 1 else ''}", *verdicts])
     table = Table(box=None, pad_edge=False, header_style="bold")
     for title in ("WORKER", "RANK", "STATUS"):
         table.add_column(title, no_wrap=True)
-    for title in ("AGE", "RUN", "WAIT", "UNCACHED", "USAGE", "GEN tok/s"):
+    titles = [title for title, least in _NUMBERS.items() if width >= least]
+    for title in titles:
         table.add_column(title, justify="right", no_wrap=True)
+    wide = width >= _WIDE
     if wide:
         table.add_column("REASON", overflow="fold")
     notes = []
     for shown in views:
         for row in rows(shown):
-            table.add_row(*_cells(row, wide=wide), style="" if row.status is Freshness.FRESH else "dim")
-            if row.reason and not wide:
+            numbers = _numbers(row, wide=wide)
+            cells = [
+                Text(row.worker if row.rank == "all" else ""),
+                Text(row.rank),
+                Text(row.status, style=_COLOURS[row.status]),
+                *(Text(numbers[title]) for title in titles),
+            ]
+            if wide:
+                cells.append(Text(row.reason or ""))
+            elif row.reason:
                 notes.append(Text(f"{row.worker} {row.rank}: {row.reason}"))
+            table.add_row(*cells, style="" if row.status is Freshness.FRESH else "dim")
     return Group(Text(summary), table, *notes)
 
 
-def _cells(row: Row, *, wide: bool) -> list[Text]:
-    cells = [
-        Text(row.worker if row.rank == "all" else ""),
-        Text(row.rank),
-        Text(row.status, style=_COLOURS[row.status]),
-        Text(_text.age(row.age_ms)),
-        Text(_text.short_count(row.running)),
-        Text(_text.short_count(row.waiting)),
-        Text(_text.short_count(row.uncached)),
-        Text(f"{_text.bar(row.usage)} {_text.ratio(row.usage)}".strip() if wide else _text.ratio(row.usage)),
-        Text(_text.rate(row.generated)),
-    ]
-    return [*cells, Text(row.reason or "")] if wide else cells
+def _numbers(row: Row, *, wide: bool) -> dict[str, str]:
+    usage = _text.ratio(row.usage)
+    return {
+        "AGE": _text.age(row.age_ms),
+        "RUN": _text.short_count(row.running),
+        "WAIT": _text.short_count(row.waiting),
+        "UNCACHED": _text.short_count(row.uncached),
+        "USAGE": f"{_text.bar(row.usage)} {usage}".strip() if wide else usage,
+        "GEN tok/s": _text.rate(row.generated),
+    }

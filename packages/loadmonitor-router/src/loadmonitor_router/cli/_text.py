@@ -5,6 +5,11 @@ _MINUTE_MS = 60 * _SECOND_MS
 _HOUR_MS = 60 * _MINUTE_MS
 
 
+def safe(text: str) -> str:
+    """Return text of somebody else's on one line and without power over a terminal: control characters as escapes."""
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
+
+
 def age(milliseconds: float | None) -> str:
     """Return 84ms, 4.1s, 3m or 2h."""
     if milliseconds is None:

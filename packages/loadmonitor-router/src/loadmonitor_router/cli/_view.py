@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from loadmonitor_router.age import DEFAULT_FRESHNESS_MS, Assessment, Freshness, assess, rank_age_ms
+from loadmonitor_router.cli import _text
 from loadmonitor_router.connection import Connection, ConnectionState
 from loadmonitor_router.interfaces import Clock
 from loadmonitor_router.reports import RankLoad, WorkerReport
@@ -85,7 +86,7 @@ def rows(shown: WorkerView) -> list[Row]:
     """Return the Worker's own row, and one for each rank it reports."""
     status, report = shown.assessment.freshness, shown.report
     if report is None or not report.ranks:
-        return [Row(worker=shown.worker, rank="all", status=status, reason=shown.assessment.reason)]
+        return [Row(worker=shown.worker, rank="all", status=status, reason=_reason(shown))]
     ranks = [_rank_row(shown.worker, status, report, rank, shown.now_ns) for rank in report.ranks]
     whole = Row(
         worker=shown.worker,
@@ -97,9 +98,14 @@ def rows(shown: WorkerView) -> list[Row]:
         uncached=_over(sum, (row.uncached for row in ranks)),
         usage=_over(max, (row.usage for row in ranks)),
         generated=_over(sum, (row.generated for row in ranks)),
-        reason=shown.assessment.reason or _spread(ranks),
+        reason=_reason(shown) or _spread(ranks),
     )
     return [whole, *ranks]
+
+
+def _reason(shown: WorkerView) -> str | None:
+    reason = shown.assessment.reason
+    return None if reason is None else _text.safe(reason)
 
 
 def _freshness_ms(connection: Connection) -> int:

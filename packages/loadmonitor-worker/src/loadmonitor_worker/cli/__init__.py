@@ -19,8 +19,16 @@ app: App = App(
     exit_on_error=False,
     suppress_keyboard_interrupt=False,
 )
-for _name in ("serve", "check", "simulate"):
-    app.command(f"loadmonitor_worker.cli.{_name}:{_name}", name=_name)
+for _name, _help in (
+    ("serve", "Report the load of an engine on this machine until stopped."),
+    ("check", "Say hop by hop what works between an engine and its reports, and what to change."),
+    ("simulate", "Publish a made-up load in SGLang's shared-memory format until stopped."),
+):
+    app.command(f"loadmonitor_worker.cli.{_name}:{_name}", name=_name, help=_help)
+
+_FLAGS = {"min_report_interval_ms=": "--min-interval-ms ", "stale_after_ms=": "--stale-after-ms ", "port=": "--port "}
+_FLAGS |= {"dp_size=": "--dp-size ", "period_ms=": "--period-ms ", "host=": "--host ", ", or None": ""}
+"""How a setting is called here, by the words that start its error."""
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -32,6 +40,9 @@ def run(arguments: Sequence[str]) -> int:
         sys.stderr.write(f"loadmonitor-worker: {error}\n")
         return 2
     except LoadReporterError as error:
-        sys.stderr.write(f"loadmonitor-worker: {error}\n")
+        message = str(error)
+        for setting, flag in _FLAGS.items():
+            message = message.replace(setting, flag)
+        sys.stderr.write(f"loadmonitor-worker: {message}\n")
         return 1
     return code if isinstance(code, int) else 0

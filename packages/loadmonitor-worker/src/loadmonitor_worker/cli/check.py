@@ -16,7 +16,7 @@ from loadmonitor_worker._validate import name_ranks, validate_ranks
 from loadmonitor_worker._verdict import Attempt, ReportStatus, judge
 from loadmonitor_worker.cli._filling import who_fills
 from loadmonitor_worker.cli._options import SourceName, closing, make_http_source, make_source
-from loadmonitor_worker.errors import SourceError
+from loadmonitor_worker.errors import ConfigError, SourceError
 from loadmonitor_worker.interfaces import LoadSnapshotSource
 from loadmonitor_worker.sources import SglangHttpSource, SglangShmSource, ShmVerdict, inspect_candidates
 
@@ -54,6 +54,8 @@ def check(
         stale_after_ms: Ranks older than this count as stale.
         json_lines: Print one JSON object a hop.
     """
+    if stale_after_ms < 1:
+        raise ConfigError(f"--stale-after-ms {stale_after_ms} is not allowed: at least 1 is")
     engine: SglangHttpSource | None = None
     if source == "sglang-shm" and engine_url is not None:
         engine = make_http_source(engine_url, api_key_file, dp_size=None)
@@ -95,7 +97,11 @@ async def _hops(source: LoadSnapshotSource, engine: SglangHttpSource | None, sta
         yield Hop(ok=False, hop="read", detail=str(error))
         return
     read_ms = (time.monotonic_ns() - started_ns) / 1_000_000
-    yield Hop(ok=True, hop="read", detail=f"{len(loads)} ranks in {read_ms:.1f} ms{_origin(source)}")
+    yield Hop(
+        ok=True,
+        hop="read",
+        detail=f"{len(loads)} rank{'s' if len(loads) != 1 else ''} in {read_ms:.1f} ms{_origin(source)}",
+    )
     if isinstance(source, SglangHttpSource):
         yield _dating(source)
     if isinstance(source, SglangShmSource) and engine is not None:

@@ -8,6 +8,9 @@ from pathlib import Path
 from loadmonitor_worker.cli._options import stop_signals
 from loadmonitor_worker.errors import ConfigError
 from loadmonitor_worker.sources import SglangShmWriter, SyntheticSource
+from loadmonitor_worker.sources._shm_layout import MAGIC
+
+MAX_DP_SIZE = 65_535
 
 
 def simulate(*, shm_path: Path, dp_size: int = 1, seed: int = 0, period_ms: int = 20_000, interval_ms: int = 50) -> int:
@@ -22,6 +25,9 @@ def simulate(*, shm_path: Path, dp_size: int = 1, seed: int = 0, period_ms: int 
     """
     if interval_ms < 1:
         raise ConfigError(f"--interval-ms {interval_ms} is not allowed: at least 1 is")
+    if dp_size > MAX_DP_SIZE:
+        raise ConfigError(f"--dp-size {dp_size} is not allowed: SGLang's file holds up to {MAX_DP_SIZE} ranks")
+    _refuse_other_files(shm_path)
     return asyncio.run(
         _publish(SyntheticSource(dp_size, seed=seed, period_ms=period_ms), shm_path, interval_ms / 1_000)
     )
@@ -42,3 +48,14 @@ async def _publish(source: SyntheticSource, path: Path, interval_seconds: float)
                     writer.write(load)
                 await asyncio.wait([stopped], timeout=interval_seconds)
         return stopped.result()
+
+
+def _refuse_other_files(path: Path) -> None:
+    """Raise ConfigError rather than overwrite a file that isn't a load snapshot file."""
+    try:
+        with path.open("rb") as file:
+            start = file.read(len(MAGIC))
+    except OSError:
+        return  # there is none, or the writer will say what is wrong with it
+    if start not in (b"", MAGIC):
+        raise ConfigError(f"--shm-path {path} is another file: name a new one, or one that SGLang or this command made")

@@ -116,7 +116,7 @@ def choose_candidate(candidates: Sequence[ShmCandidate], directory: str | os.Pat
         raise SourceUnavailableError(
             ShmReason.SEVERAL_LIVE,
             f"{len(live)} engines publish in {directory}: {listed}: name the file to read, or give each engine its own "
-            "directory",
+            f"directory; if all but one have just stopped, this clears within {LIVE_WITHIN_MS // 1_000} s",
         )
     if live:
         return live[0]

@@ -11,6 +11,7 @@ from concurrent.futures import Future
 from functools import partial
 from typing import TypeAlias
 
+from loadmonitor_worker._describe import text_of
 from loadmonitor_worker.errors import SourceError, SourceUnavailableError
 from loadmonitor_worker.snapshot import RankSnapshot
 
@@ -132,4 +133,4 @@ def _call(function: _Function) -> _Answer:
 
 def _failure(function: _Function, error: BaseException) -> SourceError:
     name = getattr(function, "__qualname__", repr(function))
-    return SourceError(f"{name} raised {type(error).__name__}: {error}")
+    return SourceError(f"{name} raised {type(error).__name__}: {text_of(error)}")

@@ -1,0 +1,47 @@
+"""When acknowledgements go out."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from loadmonitor_router._acks import AckTiming
+
+MS = 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("interval_ms", "wait_ms"),
+    [
+        (None, 0),
+        (10, 0),
+        (99, 0),
+        (100, 50),
+        (200, 150),
+        (1_000, 900),
+        (2_000, 1_800),
+        (10_000, 9_750),
+        (60_000, 59_750),
+    ],
+)
+def test_the_lead_is_a_tenth_of_the_interval_within_bounds(interval_ms: int | None, wait_ms: int) -> None:
+    timing = AckTiming(interval_ms)
+    timing.received(7 * MS)
+    assert timing.due_ns == (7 + wait_ms) * MS
+
+
+def test_a_report_that_was_skipped_makes_acknowledgements_prompt_from_there_on() -> None:
+    timing = AckTiming(1_000)
+    timing.received(0)
+    timing.received(1_500 * MS)
+    assert timing.due_ns == 2_400 * MS
+    timing.received(3_001 * MS)
+    assert timing.due_ns == 3_001 * MS
+    timing.received(4_000 * MS)
+    assert timing.due_ns == 4_000 * MS
+
+
+@given(st.integers(1, 10**7), st.integers(0, 10**15))
+def test_an_acknowledgement_is_never_held_back_until_the_next_report_is_due(interval_ms: int, now_ns: int) -> None:
+    timing = AckTiming(interval_ms)
+    timing.received(now_ns)
+    assert now_ns <= timing.due_ns < now_ns + interval_ms * MS
