@@ -155,6 +155,18 @@ async def test_the_retry_shares_the_budget(source: FakeSource, clock: ManualCloc
     assert (await pulling).error == "the source did not answer within 1000 ms"
 
 
+async def test_a_read_whose_pull_is_over_is_not_repeated_when_the_rank_set_changed(clock: ManualClock) -> None:
+    source = Stubborn(clock)
+    source.gate.clear()
+    reader = puller(source, clock)
+    reader.pull(lambda _: None)
+    await clock.advance(1_000)
+    source.expected = frozenset({0, 1})
+    source.gate.set()
+    await settle()
+    assert source.pulls == 1
+
+
 async def test_a_source_without_ranks_is_a_failed_attempt(source: FakeSource, clock: ManualClock) -> None:
     source.ranks = []
     source.expected = frozenset()

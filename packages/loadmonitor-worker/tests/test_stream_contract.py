@@ -265,6 +265,16 @@ async def test_a_silent_router_is_told_that_its_lease_expired(bench: Bench) -> N
     assert bench.clock.pending == []
 
 
+@pytest.mark.clause("LEASE-1", "CHANGE-3")
+async def test_a_lease_that_was_renewed_in_the_last_moment_misses_no_deadline(bench: Bench) -> None:
+    router = await bench.registered(interval_ms=40, lease_ms=30)
+    await bench.clock.advance(30)
+    await router.keep_alive()
+    await bench.seen(lambda: bench.lease_until_ms() == 60)
+    await bench.clock.advance(10)
+    assert (await router.report()).report_time_unix_ms - bench.clock.wall_offset_ms == 40
+
+
 @pytest.mark.clause("LEASE-2")
 async def test_frames_that_arrived_while_the_worker_stalled_still_renew(bench: Bench) -> None:
     router = await bench.registered(interval_ms=60_000, lease_ms=1_500)

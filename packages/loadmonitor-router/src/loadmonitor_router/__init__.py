@@ -5,8 +5,8 @@
             print(assess(report, time.monotonic_ns()).freshness, report.ranks)
 
 `MonitorClient` keeps one stream to one Worker and hands over validated `WorkerReport`s; `assess` says whether one is
-fresh, and why not; `MonitorClient.connection` says how the stream is doing. `loadmonitor_router.testing` has a scripted
-Worker and a manual clock.
+fresh, and why not; `MonitorClient.connection` says how the stream is doing. `LoadMonitor` does this for a whole fleet and
+keeps one snapshot of it. `loadmonitor_router.testing` has a scripted Worker and a manual clock.
 """
 
 from importlib import import_module
@@ -21,19 +21,28 @@ from loadmonitor_router.age import (
     own_age_ms,
     rank_age_ms,
 )
+from loadmonitor_router.aggregate import aggregate_ranks
 from loadmonitor_router.config import ClientConfig, normalize_address
 from loadmonitor_router.connection import Connection, ConnectionState, Grant
 from loadmonitor_router.errors import (
     ClientStateError,
     ConfigError,
+    DiscoveryError,
     DropReason,
+    DuplicateWorkerError,
     InvalidReportError,
     LoadMonitorRouterError,
+    MissingExtraError,
     NoWorkerError,
     StreamRefusedError,
+    WatchExpiredError,
+    WorkerListError,
 )
+from loadmonitor_router.explanation import Explanation, Hop, explain
 from loadmonitor_router.interfaces import Clock, TimerHandle
+from loadmonitor_router.pressure import PrefillRates, queue_pressure_seconds
 from loadmonitor_router.reports import (
+    NEVER_PICKED,
     RankLoad,
     Receipt,
     ReportStatus,
@@ -42,13 +51,17 @@ from loadmonitor_router.reports import (
     WorkerState,
     WorkerType,
 )
+from loadmonitor_router.snapshot import FleetSnapshot, WorkerAggregate, WorkerLoad, WorkerTarget
+from loadmonitor_router.stats import Histogram, MonitorStats, ReconnectReason
 
 if TYPE_CHECKING:
     from loadmonitor_router.client import MonitorClient
     from loadmonitor_router.decoding import decode_report
+    from loadmonitor_router.monitor import LoadMonitor, MonitorCounters
 
 __all__ = [
     "DEFAULT_FRESHNESS_MS",
+    "NEVER_PICKED",
     "Assessment",
     "ClientConfig",
     "ClientStateError",
@@ -56,31 +69,56 @@ __all__ = [
     "ConfigError",
     "Connection",
     "ConnectionState",
+    "DiscoveryError",
     "DropReason",
+    "DuplicateWorkerError",
+    "Explanation",
+    "FleetSnapshot",
     "Freshness",
     "Grant",
+    "Histogram",
+    "Hop",
     "InvalidReportError",
+    "LoadMonitor",
     "LoadMonitorRouterError",
+    "MissingExtraError",
     "MonitorClient",
+    "MonitorCounters",
+    "MonitorStats",
     "NoWorkerError",
+    "PrefillRates",
     "RankLoad",
     "Receipt",
+    "ReconnectReason",
     "ReportStatus",
     "StreamRefusedError",
     "TimerHandle",
+    "WatchExpiredError",
+    "WorkerAggregate",
     "WorkerInfo",
+    "WorkerListError",
+    "WorkerLoad",
     "WorkerReport",
     "WorkerState",
+    "WorkerTarget",
     "WorkerType",
     "age_ms",
+    "aggregate_ranks",
     "assess",
     "decode_report",
+    "explain",
     "normalize_address",
     "own_age_ms",
+    "queue_pressure_seconds",
     "rank_age_ms",
 ]
 
-_LAZY = {"MonitorClient": "client", "decode_report": "decoding"}
+_LAZY = {
+    "LoadMonitor": "monitor",
+    "MonitorClient": "client",
+    "MonitorCounters": "monitor",
+    "decode_report": "decoding",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from random import SystemRandom
 from types import MappingProxyType, TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
 from loadmonitor_proto import StreamErrorCode, WorkerFrame
 from loadmonitor_proto.channel import KEEPALIVE_TIME, ChannelOptionError, client_options
@@ -30,6 +30,7 @@ _TOO_MANY_PINGS = "too many pings"  # how gRPC words that the peer wants fewer p
 _SPARSEST_PINGS_MS = 320_000  # a gRPC server that says nothing about pings accepts one every 300 s
 
 _logger = logging.getLogger(__name__)
+_News = TypeVar("_News", Connection, WorkerReport)
 
 
 class MonitorClient:
@@ -62,6 +63,7 @@ class MonitorClient:
         ack_timeout_ms: int = 2_000,
         options: Mapping[str, int | str] | None = None,
         on_connection: Callable[[Connection], None] | None = None,
+        on_report: Callable[[WorkerReport], None] | None = None,
         clock: Clock | None = None,
     ) -> None:
         """Check the settings; nothing is dialled yet.
@@ -75,7 +77,10 @@ class MonitorClient:
             connect_timeout_ms: Time to get a connection.
             ack_timeout_ms: Time to have the registration acknowledged.
             options: gRPC channel options to add or change; see `loadmonitor_proto.channel.client_options`.
-            on_connection: Called on the event loop with the new connection whenever its state has changed.
+            on_connection: Called on the event loop with the connection whenever its state has changed or it has dropped a
+                report.
+            on_report: Called on the event loop with each report as it is read, which counts as handing it over: then there
+                is nothing to iterate, and no report outlives the stream that brought it.
             clock: Time; the machine's when None.
 
         Raises:
@@ -96,6 +101,7 @@ class MonitorClient:
             raise ConfigError(str(error)) from error
         self._ping_every_ms = int(self._options[KEEPALIVE_TIME])
         self._on_connection = on_connection
+        self._on_report = on_report
         self._clock = SystemClock() if clock is None else clock
         self._ingest = Ingest()
         self._backoff = Backoff(SystemRandom().random)
@@ -139,8 +145,10 @@ class MonitorClient:
         Raises:
             StopAsyncIteration: The client was closed.
             StreamRefusedError: The Worker refuses this router for good.
-            ClientStateError: The client isn't open.
+            ClientStateError: The client isn't open, or hands its reports to `on_report`.
         """
+        if self._on_report is not None:
+            raise ClientStateError(f"the client of {self.address} hands its reports to on_report: don't iterate it too")
         if self._task is None and not self._closing:
             raise ClientStateError(f"the client of {self.address} isn't open: iterate inside `async with`")
         while not self._slot or self._closing:
@@ -254,8 +262,16 @@ class MonitorClient:
             self._grant = session.grant
             self._change(ConnectionState.REGISTERED)
             _logger.info("%s registered as %s", self.address, self.config.router_id)
-        if report is None:
-            return
+        elif report is None:  # it was dropped
+            self._tell_connection()
+        elif self._on_report is not None:
+            self._tell(self._on_report, report)
+            session.processed(report.sequence_id)  # the reading task wakes the one that acknowledges
+        else:
+            self._keep(session, report)
+
+    def _keep(self, session: StreamSession, report: WorkerReport) -> None:
+        """Keep a report for the consumer, in place of the oldest when there is no room."""
         while len(self._slot) >= session.window:
             older_session, older = self._slot.popleft()
             older_session.processed(older.sequence_id)
@@ -298,12 +314,17 @@ class MonitorClient:
     def _change(self, state: ConnectionState) -> None:
         self._state = state
         self._since_ns = self._clock.monotonic_ns()
-        if self._on_connection is None:
-            return
+        self._tell_connection()
+
+    def _tell_connection(self) -> None:
+        if self._on_connection is not None:
+            self._tell(self._on_connection, self.connection)
+
+    def _tell(self, callback: Callable[[_News], None], news: _News) -> None:
         try:
-            self._on_connection(self.connection)
+            callback(news)
         except Exception:
-            _logger.exception("%s: on_connection failed; the client goes on", self.address)
+            _logger.exception("%s: a callback failed; the client goes on", self.address)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._grant = None

@@ -2,12 +2,18 @@
 
 LoadMonitorRouterError
 ├── ConfigError           a setting is out of range; nothing was dialled
-├── ClientStateError      a client was used outside its `async with` block, or entered twice
+│   └── DuplicateWorkerError  two of the workers given are one; nothing was changed
+├── ClientStateError      a client or monitor was used outside its `async with` block, or entered twice
+├── DiscoveryError        a look for Workers failed; the last good set stands
+│   ├── WorkerListError       what was found isn't a list of Workers
+│   └── WatchExpiredError     a watch can't go on where it was; everything is listed again
 ├── InvalidReportError    a report breaks the contract; it is dropped and counted, the stream lives on
+├── MissingExtraError     an optional dependency of the requested feature is not installed
 ├── NoWorkerError         none of the candidates may be picked; it says why of each
 └── StreamRefusedError    the Worker refuses this registration for good; it isn't dialled again
 
-A lost connection is no error to the caller: the client dials again and says why in `MonitorClient.connection`.
+A lost connection is no error to the caller: the client dials again and says why in `MonitorClient.connection`. Neither is
+a look for Workers that fails: the discovery looks again and says why in `last_error`.
 """
 
 from collections.abc import Mapping
@@ -51,8 +57,23 @@ class ConfigError(LoadMonitorRouterError, ValueError):
     """A setting is out of range; the message names the setting, the value received and what is allowed."""
 
 
+class DuplicateWorkerError(ConfigError):
+    """Two of the workers given have one url, or one load reporter, however they spell it.
+
+    Attributes:
+        first: The url of the one, as it was given.
+        second: The url of the other, as it was given.
+    """
+
+    def __init__(self, message: str, *, first: str, second: str) -> None:
+        """Name both."""
+        super().__init__(message)
+        self.first = first
+        self.second = second
+
+
 class ClientStateError(LoadMonitorRouterError, RuntimeError):
-    """A client was iterated outside its `async with` block, or entered while it is open."""
+    """A client or a monitor was used outside its `async with` block, or entered while it is open."""
 
 
 class InvalidReportError(LoadMonitorRouterError, ValueError):
@@ -101,3 +122,25 @@ class StreamRefusedError(LoadMonitorRouterError):
         super().__init__(f"{address} refuses this router: {code}: {message or 'no reason given'}")
         self.address = address
         self.code = code
+
+
+class DiscoveryError(LoadMonitorRouterError):
+    """A look for Workers failed; the last good set stands, and the text becomes the discovery's `last_error`."""
+
+
+class WorkerListError(DiscoveryError, ValueError):
+    """What was found isn't a list of Workers; the message says what was received and what is allowed."""
+
+
+class WatchExpiredError(DiscoveryError):
+    """The API server no longer knows the version that a watch was to go on from: list again."""
+
+
+class MissingExtraError(LoadMonitorRouterError, ImportError):
+    """A feature was asked for whose optional dependency is absent; the message names the extra to install."""
+
+    def __init__(self, feature: str, extra: str) -> None:
+        """Name the feature that was asked for and the extra that brings it."""
+        super().__init__(f"{feature} needs an optional dependency: pip install 'loadmonitor-router[{extra}]'")
+        self.feature = feature
+        self.extra = extra

@@ -36,6 +36,10 @@ class WorkerState(StrEnum):
     PAUSED = "WORKER_STATE_PAUSED"
 
 
+NEVER_PICKED: frozenset[WorkerState] = frozenset({WorkerState.LOADING, WorkerState.DRAINING, WorkerState.PAUSED})
+"""States in which an engine gets no new request, however fresh its load."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerInfo:
     """How the Worker describes itself; not an identity to trust, the Router knows whom it dialled.

@@ -95,7 +95,8 @@ class FleetSnapshot:
     """All Workers at one moment; sorted by url, and never changed.
 
     Attributes:
-        version: Grows with every change of what the monitor knows; equal versions are equal snapshots.
+        version: Grows with every change of what the monitor knows; two snapshots of one version differ in `taken_ns` and in
+            the ages, and in nothing else.
         taken_ns: When it was taken, on the monitor's monotonic clock.
         workers: By url, in the order of the urls.
     """

@@ -86,7 +86,8 @@ class Monitor:
                 message = f"acked_sequence_id={keep_alive.acked_sequence_id} was never sent on this stream"
                 self.fail(session, StreamErrorCode.INVALID_ARGUMENT, message)
                 return
-            session.renew(now_ns)
+            if session.renew(now_ns):
+                self._on_change()
         else:
             self.stop(session)
 

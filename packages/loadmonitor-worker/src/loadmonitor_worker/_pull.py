@@ -107,6 +107,8 @@ class Puller:
                 if expected == self._expected_dp_ranks():
                     ranks, clamped = validate_ranks(loads, expected, clamp=self._clamp)
                     return Attempt(ranks, None if ranks else "the source has no ranks yet", clamped)
+                if not self.pulling:
+                    break  # nobody waits for a second read
         except SourceError as exc:
             return Attempt(error=text_of(exc))
         except SystemExit:

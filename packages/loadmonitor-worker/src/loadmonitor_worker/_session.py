@@ -54,6 +54,7 @@ class Session:
         self._unacked: list[int] = []
         self._newest_sent = 0
         self._frames_until_ns = 0
+        self.lease_until_ns = 0
 
     def open(
         self,
@@ -89,10 +90,12 @@ class Session:
 
     # Lease
 
-    def renew(self, now_ns: int) -> None:
-        """Start the lease anew."""
+    def renew(self, now_ns: int) -> bool:
+        """Start the lease anew; return whether it had run out, so that the session needs the loop sooner than it said."""
+        had_run_out = now_ns >= self.lease_until_ns
         self.lease_until_ns = self._lease_look_ns = now_ns + self.lease_ns
         self._looks = 0
+        return had_run_out
 
     def judge_lease(self, now_ns: int) -> bool:
         """Tell whether the lease has run out, as seen by a loop that was awake to read the Router's frames.

@@ -10,7 +10,10 @@ from importlib.metadata import version
 
 from cyclopts import App, CycloptsError
 
+from loadmonitor_router.cli.dashboard import dashboard
 from loadmonitor_router.cli.demo import demo
+from loadmonitor_router.cli.explain import explain
+from loadmonitor_router.cli.export import export
 from loadmonitor_router.cli.watch import watch
 from loadmonitor_router.errors import ConfigError, LoadMonitorRouterError
 
@@ -26,7 +29,7 @@ app: App = App(
     print_error=False,
     suppress_keyboard_interrupt=False,
 )
-for _command in (watch, demo):
+for _command in (watch, export, explain, dashboard, demo):
     app.command(_command)
 
 

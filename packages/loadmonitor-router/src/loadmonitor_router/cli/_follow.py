@@ -1,18 +1,14 @@
 """Follows some Workers at once, and hands what is new to an output; all output comes from one task."""
 
 import asyncio
-import logging
-import os
-import secrets
-import signal
-import socket
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 
 from loadmonitor_router._clock import SystemClock
 from loadmonitor_router.age import Freshness
 from loadmonitor_router.cli._output import Output
+from loadmonitor_router.cli._process import own_router_id, quiet_library, stop_signals
 from loadmonitor_router.cli._view import WorkerView, view
 from loadmonitor_router.client import MonitorClient
 from loadmonitor_router.config import normalize_address
@@ -23,7 +19,6 @@ from loadmonitor_router.reports import WorkerReport
 
 _TICK_SECONDS = 0.2
 _FIRST_REPORT_NS = 2_000_000_000  # how long after the registration it is no news that a report hasn't come
-_STOPPED = {signal.SIGTERM: 0, signal.SIGINT: 130}
 
 
 class Watch:
@@ -43,9 +38,8 @@ class Watch:
         Raises:
             ConfigError: An address or a setting isn't allowed, or an address is there twice.
         """
-        # Ids of our own: to share one with a router, or with another watch, would take its stream away. One for each address,
-        # because two of them may lead to one Worker.
-        router_id = f"loadmonitor-watch-{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
+        # One for each address, because two of them may lead to one Worker.
+        router_id = own_router_id("watch")
         self._clock = SystemClock() if clock is None else clock
         self._output = output
         self._clients: dict[str, MonitorClient] = {}
@@ -68,18 +62,39 @@ class Watch:
     async def forever(self) -> int:
         """Show news until stopped; return the exit code."""
         async with self._following():
-            while self._exit_code is None:
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(_TICK_SECONDS):
-                        await self._news.wait()
-                self._news.clear()
-                views = self._views()
-                for shown in views:
-                    self._show_news(shown)
-                self._output.draw(views)
-                if all(client.connection.state is ConnectionState.FAILED for client in self._clients.values()):
-                    return 1
-        return self._exit_code
+            await self._show_until(lambda _: False)
+        return 1 if self._exit_code is None else self._exit_code
+
+    async def until_fresh(self, timeout_seconds: float) -> int:
+        """Show news until every Worker is fresh at once, or the time is over; return the exit code."""
+        reached = False
+        async with self._following():
+            with suppress(TimeoutError):
+                async with asyncio.timeout(timeout_seconds):
+                    reached = await self._show_until(_all_fresh)
+            if not reached and self._exit_code is None:
+                for shown in self._views():
+                    self._output.show(shown)
+        if self._exit_code is not None:
+            return self._exit_code
+        return 0 if reached else 1
+
+    async def _show_until(self, enough: Callable[[list[WorkerView]], bool]) -> bool:
+        """Show news until it is enough; return False when that can't come any more: stopped, or refused by every Worker."""
+        while self._exit_code is None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_TICK_SECONDS):
+                    await self._news.wait()
+            self._news.clear()
+            views = self._views()
+            for shown in views:
+                self._show_news(shown)
+            self._output.draw(views)
+            if enough(views):
+                return True
+            if all(client.connection.state is ConnectionState.FAILED for client in self._clients.values()):
+                break
+        return False
 
     async def first(self, timeout_seconds: float) -> int:
         """Show the first report of each Worker, or why there is none in time; return the exit code."""
@@ -95,7 +110,7 @@ class Watch:
         for shown in views:
             self._output.show(shown)
         self._output.draw(views)
-        return 0 if all(shown.assessment.freshness is Freshness.FRESH for shown in views) else 1
+        return 0 if _all_fresh(views) else 1
 
     def _heard(self, address: str) -> bool:
         return address in self._reports or self._clients[address].connection.state is ConnectionState.FAILED
@@ -119,7 +134,7 @@ class Watch:
     @asynccontextmanager
     async def _following(self) -> AsyncIterator[None]:
         self._news = asyncio.Event()
-        with _quiet_library(), self._stop_signals():
+        with quiet_library(), stop_signals(self.stop):
             followers = [asyncio.create_task(self._follow(*item)) for item in self._clients.items()]
             try:
                 yield
@@ -145,16 +160,9 @@ class Watch:
         self._exit_code = code
         self._news.set()
 
-    @contextmanager
-    def _stop_signals(self) -> Iterator[None]:
-        loop = asyncio.get_running_loop()
-        for number, code in _STOPPED.items():
-            loop.add_signal_handler(number, self.stop, code)
-        try:
-            yield
-        finally:
-            for number in _STOPPED:
-                loop.remove_signal_handler(number)
+
+def _all_fresh(views: Sequence[WorkerView]) -> bool:
+    return all(shown.assessment.freshness is Freshness.FRESH for shown in views)
 
 
 def _is_starting(shown: WorkerView) -> bool:
@@ -162,15 +170,3 @@ def _is_starting(shown: WorkerView) -> bool:
     if connection.state is ConnectionState.REGISTERED:
         return shown.now_ns - connection.since_ns < _FIRST_REPORT_NS
     return connection.state is ConnectionState.CONNECTING and connection.last_error is None
-
-
-@contextmanager
-def _quiet_library() -> Iterator[None]:
-    """Keep the package's log off stderr: the reasons say the same."""
-    logger = logging.getLogger("loadmonitor_router")
-    handler = logging.NullHandler()
-    logger.addHandler(handler)
-    try:
-        yield
-    finally:
-        logger.removeHandler(handler)

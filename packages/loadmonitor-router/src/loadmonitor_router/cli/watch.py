@@ -2,10 +2,11 @@
 
 import os
 import sys
-from typing import Annotated
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
+from loadmonitor_router.cli._checks import check_timeout
 from loadmonitor_router.errors import ConfigError
 
 
@@ -13,6 +14,7 @@ def watch(
     *workers: str,
     json: Annotated[bool, Parameter(negative="", show_default=False)] = False,
     once: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+    until: Annotated[Literal["fresh"] | None, Parameter(show_default=False)] = None,
     interval_ms: int = 1_000,
     lease_ttl_ms: int = 15_000,
     timeout_seconds: Annotated[float, Parameter(name="--timeout")] = 5.0,
@@ -24,21 +26,26 @@ def watch(
     whose connection is lost. "fresh" means HEALTHY and younger than 3 s, or
     than two intervals where those are longer. Ages are upper bounds.
 
-    With --once exits 0 when every Worker is fresh, else 1. Otherwise runs
-    until stopped, or exits 1 when every Worker has refused for good.
+    With --once exits 0 when every Worker is fresh, else 1. With --until fresh
+    exits 0 as soon as they all are, or 1 at the timeout. Otherwise runs until
+    stopped, or exits 1 when every Worker has refused for good.
 
     Args:
         workers: Load reporters, each as host:port or [ipv6]:port.
         json: Print one JSON object a line, of the schema loadmonitor.watch/1.
         once: Print the first report of each Worker and exit.
+        until: Wait until every Worker is fresh at once, showing what happens, and exit.
         interval_ms: Wished time between two reports of a Worker.
         lease_ttl_ms: Wished lease: a Worker that hears nothing for so long forgets this command.
-        timeout_seconds: With --once, how long to wait for the first reports.
+        timeout_seconds: With --once how long to wait for the first reports, with --until for all of it.
     """
     if not workers:
         raise ConfigError("watch needs the address of a load reporter, such as 10.0.0.1:50061")
-    if not timeout_seconds > 0:
-        raise ConfigError(f"--timeout {timeout_seconds} is not allowed: a number of seconds above 0 is")
+    if once and until is not None:
+        raise ConfigError(
+            "--once and --until exclude each other: the one takes the first reports, the other waits for fresh ones"
+        )
+    check_timeout(timeout_seconds)
     # Before gRPC is imported: what it has to say about connections is in the reasons already.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     import asyncio  # noqa: PLC0415 - nothing of this is needed for --help
@@ -48,4 +55,8 @@ def watch(
 
     output = make_output(as_json=json, is_terminal=sys.stdout.isatty(), live=not once, width=max(map(len, workers)))
     following = Watch(workers, output, interval_ms=interval_ms, lease_ttl_ms=lease_ttl_ms)
-    return asyncio.run(following.first(timeout_seconds) if once else following.forever())
+    if once:
+        return asyncio.run(following.first(timeout_seconds))
+    if until == "fresh":
+        return asyncio.run(following.until_fresh(timeout_seconds))
+    return asyncio.run(following.forever())

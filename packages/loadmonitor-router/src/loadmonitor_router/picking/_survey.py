@@ -7,10 +7,9 @@ from typing import NamedTuple
 from loadmonitor_router.age import Freshness
 from loadmonitor_router.picking.choice import Candidate, WorkerRank
 from loadmonitor_router.picking.score import Load, rank_load, worker_load
-from loadmonitor_router.reports import WorkerReport, WorkerState
+from loadmonitor_router.reports import NEVER_PICKED, WorkerReport
 from loadmonitor_router.snapshot import FleetSnapshot, WorkerLoad
 
-_CLOSED = frozenset({WorkerState.LOADING, WorkerState.DRAINING, WorkerState.PAUSED})
 _NS_PER_MS = 1_000_000
 
 
@@ -70,7 +69,7 @@ class Surveyor:
                 found.unknown.append(candidate)
                 continue
             report = worker.report
-            if report is not None and report.worker_state in _CLOSED:
+            if report is not None and report.worker_state in NEVER_PICKED:
                 found.barred.append(candidate)
             elif worker.freshness is Freshness.FRESH and report is not None and worker.age_ms is not None:
                 load = self._measure(worker.target.url, report).of(candidate)
@@ -107,7 +106,7 @@ def why_not(snapshot: FleetSnapshot, candidate: Candidate) -> str:
     worker = snapshot.workers.get(url_of(candidate))
     if worker is None:
         return "not in the snapshot"
-    if worker.worker_state in _CLOSED:
+    if worker.worker_state in NEVER_PICKED:
         return f"its engine is {worker.worker_state.name}"
     if worker.freshness is not Freshness.FRESH or worker.report is None:
         return f"{worker.freshness}: {worker.reason}"

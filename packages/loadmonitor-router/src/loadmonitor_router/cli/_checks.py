@@ -1,0 +1,9 @@
+"""Checks of what commands are told."""
+
+from loadmonitor_router.errors import ConfigError
+
+
+def check_timeout(seconds: float) -> None:
+    """Raise ConfigError unless the time is above 0."""
+    if not seconds > 0:
+        raise ConfigError(f"--timeout {seconds} is not allowed: a number of seconds above 0 is")

@@ -1,0 +1,86 @@
+"""Dials one Worker and writes down why it is included or not."""
+
+import asyncio
+import json
+import platform
+from contextlib import suppress
+from dataclasses import asdict
+from importlib.metadata import version
+
+from loadmonitor_router.cli._monitor import CommandMonitor
+from loadmonitor_router.cli._process import own_router_id, quiet_library, stop_signals
+from loadmonitor_router.connection import ConnectionState
+from loadmonitor_router.explanation import Explanation, explain
+from loadmonitor_router.snapshot import WorkerLoad
+
+_MARKS = {True: "ok", False: "fail", None: "-"}
+_PACKAGES = ("loadmonitor-router", "loadmonitor-proto", "grpcio", "protobuf")
+
+
+async def explain_worker(
+    worker: str, *, timeout_seconds: float, interval_ms: int, lease_ttl_ms: int
+) -> tuple[int, str]:
+    """Return the exit code and what to print.
+
+    Raises:
+        ConfigError: The address or a setting isn't allowed.
+    """
+    monitor = CommandMonitor(
+        [worker], router_id=own_router_id("explain"), interval_ms=interval_ms, lease_ttl_ms=lease_ttl_ms
+    )
+    codes: list[int] = []
+
+    def stop(code: int) -> None:
+        codes.append(code)
+        monitor.news.set()
+
+    with quiet_library(), stop_signals(stop):
+        async with monitor:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(timeout_seconds):
+                    while not codes and not _heard(monitor):
+                        await monitor.news.wait()
+                        monitor.news.clear()
+            fleet = monitor.snapshot()
+    if codes:
+        return codes[0], ""
+    (load,) = fleet.workers.values()
+    explanation = explain(load, fleet.taken_ns)
+    wished = {"timeout_seconds": timeout_seconds, "interval_ms": interval_ms, "lease_ttl_ms": lease_ttl_ms}
+    return 0 if explanation.included else 1, f"{_hops(explanation)}\n{_block(load, wished)}"
+
+
+def _heard(monitor: CommandMonitor) -> bool:
+    (load,) = monitor.snapshot().workers.values()
+    return load.report is not None or load.connection.state is ConnectionState.FAILED
+
+
+def _hops(explanation: Explanation) -> str:
+    verdict = "is included" if explanation.included else f"is excluded by {explanation.reason}"
+    lines = [f"{explanation.url} {verdict}"]
+    lines += [f"{_MARKS[hop.ok]:<4}  {hop.name:<10}  {hop.text}" for hop in explanation.hops]
+    return "\n".join(lines) + "\n"
+
+
+def _block(load: WorkerLoad, wished: dict[str, float]) -> str:
+    """Return versions, settings and the last observation, to paste: nothing in it is secret."""
+    versions = {name: version(name) for name in _PACKAGES}
+    report = None if load.report is None else asdict(load.report)
+    observed = {
+        "freshness": load.freshness,
+        "reason": load.reason,
+        "age_ms": load.age_ms,
+        "connection": load.connection.state,
+        "last_error": load.connection.last_error,
+        "received": load.connection.received,
+        "dropped": dict(load.connection.dropped),
+    }
+    lines = [
+        "--- to paste into a bug report",
+        json.dumps({"python": platform.python_version(), "platform": platform.platform(), **versions}),
+        json.dumps({"worker": load.target.reporter, **wished}),
+        json.dumps(observed),
+        json.dumps(report),
+        "---",
+    ]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,61 @@
+"""`loadmonitor export`: the load of some Workers for Prometheus."""
+
+import os
+import sys
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from loadmonitor_router.errors import ConfigError, LoadMonitorRouterError
+from loadmonitor_router.export.metrics import EngineMetrics
+
+
+def export(
+    *workers: str,
+    listen: str = "127.0.0.1:9464",
+    engine_metrics: EngineMetrics = EngineMetrics.OFF,
+    router_id: Annotated[str | None, Parameter(show_default=False)] = None,
+    interval_ms: int = 1_000,
+    lease_ttl_ms: int = 15_000,
+) -> int:
+    """Export the load of Workers to Prometheus.
+
+    Serves /metrics, /livez and /readyz (200 once a worker is fresh). The
+    load of a worker that isn't fresh is left out rather than shown as new.
+    Runs until stopped; exits 1 when the address is taken.
+
+    Args:
+        workers: Load reporters, each as host:port or [ipv6]:port.
+        listen: Where to serve, host:port or [ipv6]:port; port 0 takes any free one.
+        engine_metrics: Show the load under this engine's names too, in one series each: only for engines that don't export them.
+        router_id: Register under this id, and show it as the label router_id; otherwise an id of its own, not shown.
+        interval_ms: Wished time between two reports of a Worker.
+        lease_ttl_ms: Wished lease: a Worker that hears nothing for so long forgets this command.
+    """
+    if not workers:
+        raise ConfigError("export needs the address of a load reporter, such as 10.0.0.1:50061")
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+    import asyncio  # noqa: PLC0415 - nothing of this is needed for --help
+
+    try:
+        from loadmonitor_router.cli._serve import serve  # noqa: PLC0415
+    except ModuleNotFoundError as missing:
+        raise LoadMonitorRouterError(
+            f"export needs {missing.name}: pip install 'loadmonitor-router[cli,prometheus]'"
+        ) from missing
+
+    def announce(address: str) -> None:
+        sys.stdout.write(f"listening on {address}\n")
+        sys.stdout.flush()
+
+    return asyncio.run(
+        serve(
+            workers,
+            listen=listen,
+            engine_metrics=engine_metrics,
+            router_id=router_id,
+            interval_ms=interval_ms,
+            lease_ttl_ms=lease_ttl_ms,
+            announce=announce,
+        )
+    )
