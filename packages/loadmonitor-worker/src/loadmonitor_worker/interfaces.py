@@ -7,7 +7,10 @@ from loadmonitor_worker.snapshot import RankSnapshot
 
 
 class LoadSnapshotSource(Protocol):
-    """Reads the engine's current load; the reporter calls it once a fire and never concurrently with itself."""
+    """Reads the engine's current load; the reporter calls it once a fire and never concurrently with itself.
+
+    The reporter doesn't close it: whoever made a source that holds a thread or a connection closes it, after the reporter.
+    """
 
     async def get_loads(self) -> Sequence[RankSnapshot]:
         """Return the load of every rank, in any order, each stamped with the time the engine took it.

@@ -114,7 +114,7 @@ class HttpGet:
                 HttpReason.NOT_HTTP,
                 f"{self.url} broke its answer off, or doesn't speak HTTP/1.1: {str(error)[:120]}",
             ) from error
-        except self._httpx.TransportError as error:
+        except (self._httpx.TransportError, OSError) as error:
             raise SourceUnavailableError(
                 HttpReason.UNREACHABLE,
                 f"{self.url} can't be reached: {_cause(error)}: start the engine, or correct the address",

@@ -23,8 +23,8 @@ class SglangHttpSource:
     the HTTP server answers and nothing of the scheduler behind it, which may hang; `stamped_by_receipt` names them.
     `/get_load`, older still, isn't asked: it tells too little for a report.
 
-    The source stands still or is fresh as the answer says, so its clock and the engine's must agree to within the
-    reporter's staleness limit.
+    A stamp of the engine's is judged by this machine's clock: the two must agree to well within the reporter's staleness
+    limit.
 
     Without `dp_size` the ranks are taken from the answer, up to the highest one in it; SGLang leaves out a rank that has
     not published yet, and only `dp_size` can tell when that is the last.
