@@ -36,10 +36,16 @@ class MonitorServicer:
         context: "grpc.aio.ServicerContext[RouterFrame, WorkerFrame | bytes]",
     ) -> None:
         """Serve one Router until its session ends."""
-        ready = asyncio.Event()
-        session = Session(on_ready=ready.set)
+        loop = asyncio.get_running_loop()
+        waiting: asyncio.Future[None] | None = None
+
+        def wake() -> None:
+            if waiting is not None and not waiting.done():
+                waiting.set_result(None)
+
+        session = Session(on_ready=wake)
         self._monitor.stream_opened(session)
-        reading = asyncio.get_running_loop().create_task(self._read(request_iterator, session), name="loadmonitor-read")
+        reading = loop.create_task(self._read(request_iterator, session), name="loadmonitor-read")
         self.reading.add(reading)
         reading.add_done_callback(self.reading.discard)
         try:
@@ -50,8 +56,8 @@ class MonitorServicer:
                 elif session.ended:
                     return
                 else:
-                    ready.clear()
-                    await ready.wait()
+                    waiting = loop.create_future()
+                    await waiting
         except grpc.aio.BaseError:
             return  # the Router is gone, and with it the stream
         finally:

@@ -12,7 +12,7 @@ from typing import Self
 
 from loadmonitor_router.errors import LoadMonitorRouterError
 
-_START_SECONDS = 10.0
+_START_SECONDS = 30.0
 _PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
 
 
