@@ -370,6 +370,28 @@ async def test_a_session_that_lengthened_its_interval_during_the_pull_is_not_due
     assert (await patient.report()).report_time_unix_ms - bench.clock.wall_offset_ms == 5_000
 
 
+@pytest.mark.clause("REPORT-1", "REPORT-3")
+@pytest.mark.parametrize("apart_ms", range(1, 40, 2))
+async def test_a_deadline_that_passes_while_a_report_is_built_gets_a_read_of_its_own(
+    bench: Bench, apart_ms: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = await bench.registered("first", interval_ms=100)
+    await bench.clock.advance(apart_ms)
+    second = await bench.registered("second", interval_ms=100)
+    look = bench.clock.monotonic_ns
+
+    def slow_look() -> int:
+        """A machine on which each look at the clock takes 4 ms: no two things happen at one moment."""
+        bench.clock._now_ns += 4 * 1_000_000
+        return look()
+
+    monkeypatch.setattr(bench.clock, "monotonic_ns", slow_look)
+    for _ in range(3):
+        await bench.clock.advance(100)
+        for router in (first, second):
+            assert (await router.report()).last_error == ""
+
+
 @pytest.mark.clause("REPORT-2")
 async def test_a_restarted_worker_has_a_new_instance_and_counts_from_one(start: StartBench) -> None:
     instances = set()

@@ -90,6 +90,8 @@ class Puller:
 
     async def _read_and_deliver(self) -> None:
         attempt = await abandonable(self._read(), self._is_given_up)
+        # The source has answered: what is delivered may start the next pull before this task has ended.
+        self._reading = None
         deliver = self._finish()
         if deliver is not None:
             deliver(attempt)
