@@ -227,7 +227,7 @@ def test_a_narrow_terminal_has_fewer_columns_and_none_cut(clock: ManualClock, wi
     console = Console(width=width)
     with console.capture() as captured:
         console.print(
-            _render([view("127.0.0.1:50061", connection(), report(clock, *three_ranks()), clock)], width=width)
+            _render([view("127.0.0.1:50061", connection(), report(clock, *three_ranks()), clock)], None, width=width)
         )
     lines = captured.get().splitlines()
     assert lines[1].split() == titles.split()
