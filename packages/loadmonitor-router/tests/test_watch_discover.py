@@ -8,6 +8,7 @@ import signal
 import sysconfig
 from asyncio.subprocess import PIPE, Process
 from pathlib import Path
+from typing import Self
 
 import pytest
 from test_export_server import exporter, fetch_until, get
@@ -27,12 +28,15 @@ class Told:
     def __init__(self) -> None:
         self.sets: asyncio.Queue[tuple[WorkerTarget, ...]] = asyncio.Queue()
         self.last_error: str | None = None
+        self.failure: Exception | None = None
         self.closed = False
 
-    def __aiter__(self) -> "Told":
+    def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> tuple[WorkerTarget, ...]:
+        if self.failure is not None:
+            raise self.failure
         return await self.sets.get()
 
     async def aclose(self) -> None:
@@ -130,12 +134,10 @@ async def test_what_is_wrong_with_the_discovery_is_drawn_until_it_is_right_again
 
 @pytest.mark.usefixtures("leaves_nothing")
 async def test_a_discovery_that_breaks_down_ends_the_watch_with_its_error(clock: ManualClock) -> None:
-    class Broken(Told):
-        async def __anext__(self) -> tuple[WorkerTarget, ...]:
-            raise ZeroDivisionError
-
+    found = Told()
+    found.failure = ZeroDivisionError()
     with pytest.raises(ZeroDivisionError):
-        await Watch(Broken(), Recorder(), clock=clock).forever()
+        await Watch(found, Recorder(), clock=clock).forever()
 
 
 @pytest.mark.usefixtures("leaves_nothing")
@@ -155,9 +157,10 @@ async def test_workers_that_all_refuse_do_not_end_a_watch_to_which_others_may_co
 
 async def test_a_watched_file_that_is_replaced_replaces_the_workers(tmp_path: Path) -> None:
     path = tmp_path / "workers.json"
-    async with engine(wire_rank(0)) as (one, _), engine(wire_rank(0)) as (other, _):
+    async with ScriptedWorker() as one, ScriptedWorker() as other:
         replace_file(path, one)
-        process = await start("watch", "--discover", f"file:{path}", "--json", "--interval-ms", "50")
+        process = await start("watch", "--discover", f"file:{path}", "--json")
+        await (await accepted(one)).report(wire_report(1))
         (first,) = await lines_until(process, one.address)
         assert json.loads(first)["freshness"] == "fresh"
         replace_file(path, other)
@@ -172,19 +175,23 @@ async def test_a_watched_file_that_is_replaced_replaces_the_workers(tmp_path: Pa
             "connection": "closed",
             "report": None,
         }
-        after = await lines_until(process, other.address)
-        after += await lines_until(process, other.address)
+        stream = await accepted(other)
+        await stream.report(wire_report(1))
+        after = await lines_until(process, '"fresh"')
+        assert other.address in after[-1]
         assert not [line for line in after if one.address in line]
         replace_file(path, text='["http')
         broken = await error_line(process)
         assert broken.startswith(f"loadmonitor: {path}: not JSON, or half-written: ")
         assert broken.endswith("; the workers found before stand\n")
-        await lines_until(process, other.address)
+        await stream.report(wire_report(2))
+        assert other.address in (await lines_until(process, '"sequence_id": 2'))[-1]
         replace_file(path, text="[]")
         assert await error_line(process) == "loadmonitor: the discovery finds that there are no workers\n"
         replace_file(path, one)
         assert await error_line(process) == "loadmonitor: the discovery works, and finds workers\n"
-        await lines_until(process, one.address)
+        await (await accepted(one)).report(wire_report(3))
+        assert one.address in (await lines_until(process, '"sequence_id": 3'))[-1]
         process.send_signal(signal.SIGTERM)
         _, err = await process.communicate()
     assert (process.returncode, err) == (0, b"")
@@ -246,39 +253,42 @@ async def test_the_reporters_of_what_is_found_listen_where_it_is_said(tmp_path: 
 
 async def test_an_export_follows_the_file_and_what_is_gone_has_no_series(tmp_path: Path) -> None:
     path = tmp_path / "workers.json"
-    async with engine(wire_rank(0, prefill_throughput=2_048.0)) as (one, _), engine(wire_rank(0)) as (other, _):
-        async with exporter("--discover", f"file:{path}", "--interval-ms", "50") as (process, address):
-            missing = f"{path} can't be read: No such file or directory; no workers are known"
-            assert await error_line(process) == f"loadmonitor: {missing}\n"
-            ready = await asyncio.to_thread(get, address, "/readyz")
-            assert ready[:2] == (503, f"none of 0 workers is fresh; {missing}\n")
-            replace_file(path, one)
-            series = (
-                'loadmonitor_engine_queue_pressure_seconds{dp_rank="0",model_name="",worker="%s",worker_type="regular"}'
-            )
-            await fetch_until(address, "/metrics", f"{series % url(0)} 2.0\n")
-            assert await error_line(process) == "loadmonitor: the discovery works, and finds workers\n"
-            replace_file(path, other, one)  # both under another url
-            both = await fetch_until(address, "/metrics", 'loadmonitor_router_workers{state="fresh"} 2.0')
-            assert f"{series % url(1)} 2.0\n" in both
-            assert series % url(0) not in both
-            replace_file(path, other)
-            left = await fetch_until(address, "/metrics", 'loadmonitor_router_workers{state="fresh"} 1.0')
-            assert url(1) not in left
-            replace_file(path, text="")
-            emptied = f"{path}: empty: write [] to say that there are no workers; the workers found before stand"
-            assert await error_line(process) == f"loadmonitor: {emptied}\n"
-            await fetch_until(address, "/metrics", 'loadmonitor_router_workers{state="fresh"} 1.0')
-            process.send_signal(signal.SIGTERM)
-            _, err = await process.communicate()
-            assert (process.returncode, err) == (0, b"")
+    async with (
+        engine(wire_rank(0, prefill_throughput=2_048.0)) as (one, _),
+        engine(wire_rank(0)) as (other, _),
+        exporter("--discover", f"file:{path}") as (process, address),
+    ):
+        missing = f"{path} can't be read: No such file or directory; no workers are known"
+        assert await error_line(process) == f"loadmonitor: {missing}\n"
+        ready = await asyncio.to_thread(get, address, "/readyz")
+        assert ready[:2] == (503, f"none of 0 workers is fresh; {missing}\n")
+        replace_file(path, one)
+        series = (
+            'loadmonitor_engine_queue_pressure_seconds{dp_rank="0",model_name="",worker="%s",worker_type="regular"}'
+        )
+        await fetch_until(address, "/metrics", f"{series % url(0)} 2.0\n")
+        assert await error_line(process) == "loadmonitor: the discovery works, and finds workers\n"
+        replace_file(path, other, one)  # both under another url
+        both = await fetch_until(address, "/metrics", 'loadmonitor_router_workers{state="fresh"} 2.0')
+        assert f"{series % url(1)} 2.0\n" in both
+        assert series % url(0) not in both
+        replace_file(path, other)
+        left = await fetch_until(address, "/metrics", 'loadmonitor_router_workers{state="fresh"} 1.0')
+        assert url(1) not in left
+        replace_file(path, text="")
+        emptied = f"{path}: empty: write [] to say that there are no workers; the workers found before stand"
+        assert await error_line(process) == f"loadmonitor: {emptied}\n"
+        await fetch_until(address, "/metrics", 'loadmonitor_router_workers{state="fresh"} 1.0')
+        process.send_signal(signal.SIGTERM)
+        _, err = await process.communicate()
+        assert (process.returncode, err) == (0, b"")
 
 
 async def test_two_workers_of_one_url_are_told_and_change_nothing(tmp_path: Path) -> None:
     path = tmp_path / "workers.json"
     async with engine(wire_rank(0)) as (worker, _):
         replace_file(path, worker)
-        async with exporter("--discover", f"file:{path}", "--interval-ms", "50") as (process, address):
+        async with exporter("--discover", f"file:{path}") as (process, address):
             await fetch_until(address, "/readyz", "ok")
             entries = [{"url": url(0), "reporter": reporter} for reporter in (worker.address, "127.0.0.1:1")]
             replace_file(path, text=json.dumps(entries))
