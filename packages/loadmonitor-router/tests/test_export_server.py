@@ -219,7 +219,10 @@ async def test_a_port_that_is_taken_ends_the_command_with_1_and_one_line() -> No
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        ([], "export needs the address of a load reporter"),
+        ([], "export needs the address of a load reporter, such as 10.0.0.1:50061, or --discover"),
+        (["w:1", "--discover", "static:http://w:1"], "export takes addresses or --discover, not both"),
+        (["--discover", "file"], "discovery 'file' is not understood"),
+        (["--discover", "file:w", "--reporter-port", "0"], "reporter_port=0 is not a TCP port"),
         (["w:1", "W:1"], "address 'W:1' is there twice"),
         (["w:1", "--listen", "9464"], "can't listen on '9464'"),
         (["w:1", "--router-id", ""], "router_id='' is blank"),

@@ -30,7 +30,7 @@ class Recorder:
     def show(self, shown: WorkerView) -> None:
         self.news.put_nowait(shown)
 
-    def draw(self, views: Sequence[WorkerView], trouble: str | None) -> None:
+    def draw(self, views: Sequence[WorkerView], trouble: str | None, /) -> None:
         self.workers = [shown.worker for shown in views]
         self.trouble = trouble
         self.drawn.set()

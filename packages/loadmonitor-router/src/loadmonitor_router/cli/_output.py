@@ -17,7 +17,7 @@ class Output(Protocol):
     def show(self, shown: WorkerView) -> None:
         """Take note of a Worker of which there is news."""
 
-    def draw(self, views: Sequence[WorkerView], trouble: str | None) -> None:
+    def draw(self, views: Sequence[WorkerView], trouble: str | None, /) -> None:
         """Take note of all Workers, and of why they may not be all; called a few times a second, with or without news."""
 
     def close(self) -> None:
@@ -49,7 +49,7 @@ class _LineOutput:
     def __init__(self) -> None:
         self._trouble = TroubleLines()
 
-    def draw(self, views: Sequence[WorkerView], trouble: str | None) -> None:  # noqa: ARG002 - part of the Protocol
+    def draw(self, _views: Sequence[WorkerView], trouble: str | None, /) -> None:
         """Tell of trouble."""
         self._trouble.tell(trouble)
 

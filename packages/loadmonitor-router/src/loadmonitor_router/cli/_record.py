@@ -60,7 +60,7 @@ class Record:
                 seen.instances.append(report.source_instance_id)
         self._inner.show(shown)
 
-    def draw(self, views: Sequence[WorkerView], trouble: str | None) -> None:
+    def draw(self, views: Sequence[WorkerView], trouble: str | None, /) -> None:
         """Show."""
         self._inner.draw(views, trouble)
 

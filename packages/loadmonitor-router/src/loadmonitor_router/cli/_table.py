@@ -37,7 +37,7 @@ class TableOutput:
     def show(self, shown: WorkerView) -> None:
         """Do nothing: the next drawing has it."""
 
-    def draw(self, views: Sequence[WorkerView], trouble: str | None) -> None:
+    def draw(self, views: Sequence[WorkerView], trouble: str | None, /) -> None:
         """Draw everything."""
         drawing = _render(views, trouble, width=self._console.width)
         if self._live is None:
