@@ -90,7 +90,7 @@ async def test_a_worker_that_is_gone_is_hung_up_on_and_one_that_comes_back_start
         assert await recorder.next() == (one.address, Freshness.MISSING, reason)
         recorder.drawn.clear()
         await recorder.drawn.wait()
-        assert recorder.workers == [other.address]
+        assert [shown.worker for shown in recorder.views] == [other.address]
         while (frame := await streams[0].receive()) is not None:  # the reporter is told to stop
             last = frame
         assert last.HasField("stop")
@@ -106,12 +106,42 @@ async def test_a_worker_that_is_gone_is_hung_up_on_and_one_that_comes_back_start
 
 
 @pytest.mark.usefixtures("leaves_nothing")
+async def test_the_end_of_the_old_stream_takes_nothing_from_a_worker_that_is_back(clock: ManualClock) -> None:
+    found, recorder = Told(), Recorder()
+    async with ScriptedWorker(obeys_stop=False) as worker:
+        running = asyncio.create_task(Watch(found, recorder, clock=clock).forever())
+        found.sets.put_nowait((target(0, worker),))
+        old = await accepted(worker)
+        await old.report(wire_report(1))
+        assert (await recorder.next())[1] is Freshness.FRESH
+        found.sets.put_nowait(())
+        assert (await recorder.next())[1] is Freshness.MISSING
+        found.sets.put_nowait((target(0, worker),))
+        new = await accepted(worker)
+        recorder.drawn.clear()
+        await recorder.drawn.wait()
+        assert [shown.report for shown in recorder.views] == [None]  # what was reported before is gone for good
+        await new.report(wire_report(2))
+        assert (await recorder.next())[1] is Freshness.FRESH
+        while await old.receive() is not None:  # the old stream's second to end by itself is over
+            clock.advance(100)
+        recorder.drawn.clear()
+        await recorder.drawn.wait()
+        assert [shown.report and shown.report.sequence_id for shown in recorder.views] == [2]
+        os.kill(os.getpid(), signal.SIGTERM)
+        while not running.done():
+            clock.advance(100)
+            await asyncio.sleep(0)
+        assert await running == 0
+
+
+@pytest.mark.usefixtures("leaves_nothing")
 async def test_what_is_wrong_with_the_discovery_is_drawn_until_it_is_right_again(clock: ManualClock) -> None:
     async def drawn(trouble: str | None) -> list[str]:
         while recorder.trouble != trouble or not recorder.drawn.is_set():
             recorder.drawn.clear()
             await recorder.drawn.wait()
-        return recorder.workers
+        return [shown.worker for shown in recorder.views]
 
     found, recorder = Told(), Recorder()
     found.last_error = "no server answers"

@@ -23,7 +23,7 @@ class Recorder:
     def __init__(self) -> None:
         self.news: asyncio.Queue[WorkerView] = asyncio.Queue()
         self.drawn = asyncio.Event()
-        self.workers: list[str] = []
+        self.views: Sequence[WorkerView] = ()
         self.trouble: str | None = None
         self.closed = False
 
@@ -31,7 +31,7 @@ class Recorder:
         self.news.put_nowait(shown)
 
     def draw(self, views: Sequence[WorkerView], trouble: str | None, /) -> None:
-        self.workers = [shown.worker for shown in views]
+        self.views = views
         self.trouble = trouble
         self.drawn.set()
 

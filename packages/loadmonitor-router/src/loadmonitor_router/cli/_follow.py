@@ -169,11 +169,10 @@ class Watch:
             self._show_news(view(address, connection, None, self._clock))
         self._hang_up(gone)
         for address in sorted(wanted - self._clients.keys()):
-            # An id for each address, because two of them may lead to one Worker.
-            settings = {**asdict(self._config), "router_id": f"{self._config.router_id}-{next(self._numbers)}"}
-            client = MonitorClient(
-                address, **settings, on_connection=partial(self._note_connection, address), clock=self._clock
-            )
+            # An id for each stream, because two addresses may lead to one Worker.
+            config = replace(self._config, router_id=f"{self._config.router_id}-{next(self._numbers)}")
+            note = partial(self._note_connection, address, config.router_id)
+            client = MonitorClient(address, **asdict(config), on_connection=note, clock=self._clock)
             self._clients[address] = client
             self._followers[address] = asyncio.create_task(self._follow(address, client))
         self._news.set()
@@ -195,8 +194,11 @@ class Watch:
                     self._reports[address] = report
                     self._news.set()
 
-    def _note_connection(self, address: str, connection: Connection) -> None:
-        if connection.state is not ConnectionState.REGISTERED:
+    def _note_connection(self, address: str, router_id: str, connection: Connection) -> None:
+        client = self._clients.get(address)
+        # Who was hung up on may still be closing when the Worker is back under another id.
+        current = client is not None and client.config.router_id == router_id
+        if current and connection.state is not ConnectionState.REGISTERED:
             self._reports.pop(address, None)
         self._news.set()
 
