@@ -15,7 +15,7 @@ from test_export_server import exporter, fetch_until, get
 from test_watch_command import drain, engine, run, start
 from test_watch_follow import Recorder, accepted
 
-from loadmonitor_router import Freshness, WorkerTarget
+from loadmonitor_router import ConnectionState, Freshness, WorkerTarget
 from loadmonitor_router.cli._follow import Watch
 from loadmonitor_router.testing import ManualClock, ScriptedWorker, wire_rank, wire_report
 
@@ -118,13 +118,15 @@ async def test_the_end_of_the_old_stream_takes_nothing_from_a_worker_that_is_bac
         assert (await recorder.next())[1] is Freshness.MISSING
         found.sets.put_nowait((target(0, worker),))
         new = await accepted(worker)
-        recorder.drawn.clear()
-        await recorder.drawn.wait()
+        while [shown.connection.state for shown in recorder.views] != [ConnectionState.REGISTERED]:
+            recorder.drawn.clear()
+            await recorder.drawn.wait()
         assert [shown.report for shown in recorder.views] == [None]  # what was reported before is gone for good
         await new.report(wire_report(2))
         assert (await recorder.next())[1] is Freshness.FRESH
-        while await old.receive() is not None:  # the old stream's second to end by itself is over
-            clock.advance(100)
+        clock.advance(1_000)  # so long the old stream may take to end by itself
+        while sum(task.get_name() == f"monitor {worker.address}" for task in asyncio.all_tasks()) > 1:
+            await asyncio.sleep(0)
         recorder.drawn.clear()
         await recorder.drawn.wait()
         assert [shown.report and shown.report.sequence_id for shown in recorder.views] == [2]
