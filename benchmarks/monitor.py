@@ -203,9 +203,9 @@ async def measure_monitor(workers: int, seconds: float) -> tuple[int, float, str
                 break
             await asyncio.sleep(0.2)
         await asyncio.sleep(INTERVAL_SECONDS)
-        cpu, received = time.process_time(), monitor.counters.received
+        cpu, received = time.process_time(), monitor.stats.reports_total
         await asyncio.sleep(seconds)
-        cpu, received = time.process_time() - cpu, monitor.counters.received - received
+        cpu, received = time.process_time() - cpu, monitor.stats.reports_total - received
         one = per_call_us(monitor.snapshot, 2_000)
         fresh = per_call_us(lambda: monitor.fresh_load(targets[0].url), 2_000)
         every = per_call_us(lambda: list(monitor.snapshot().workers.values()), 20)

@@ -1,22 +1,21 @@
 """Workers, fleets and counters as the tests of exports and explanations need them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import loadmonitor_proto as wire
 from loadmonitor_proto import RankLoad, ReportStatus
 from loadmonitor_router import (
     Connection,
     ConnectionState,
-    DropReason,
     Freshness,
     Grant,
+    MonitorStats,
     Receipt,
     WorkerType,
     decode_report,
 )
 from loadmonitor_router.snapshot import FleetSnapshot, WorkerLoad, WorkerTarget
-from loadmonitor_router.stats import Histogram, ReconnectReason
 from loadmonitor_router.testing import wire_rank, wire_report
 
 NOW_NS = 100_000_000_000
@@ -98,23 +97,10 @@ def lost(last_error: str = "UNAVAILABLE: Connection refused") -> Connection:
     )
 
 
-@dataclass
-class Counts:
-    """A MonitorStats whose numbers a test sets."""
-
-    reports_total: int = 0
-    dropped_reports_total: dict[DropReason, int] = field(default_factory=dict)
-    reconnects_total: dict[ReconnectReason, int] = field(default_factory=dict)
-    sessions: dict[ConnectionState, int] = field(default_factory=dict)
-    delivery_age_seconds: Histogram = field(default_factory=Histogram)
-    fail_open: bool | None = None
-    picks_total: dict[str, int] = field(default_factory=dict)
-
-
-def everything() -> tuple[FleetSnapshot, Counts]:
+def everything() -> tuple[FleetSnapshot, MonitorStats]:
     """Return a fleet and counters in which every family has a series."""
     rank = wire_rank(0)
     rank.prefill_throughput = 4_096.0
-    counts = Counts(reports_total=9, fail_open=False, picks_total={"least_loaded": 2})
+    counts = MonitorStats(reports_total=9, fail_open=False, picks_total={"least_loaded": 2})
     counts.delivery_age_seconds.observe(0.02)
     return fleet(worker_load("http://10.0.0.1:30000", rank, pressure={0: 1.0})), counts

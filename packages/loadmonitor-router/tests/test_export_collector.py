@@ -4,21 +4,23 @@ import math
 from dataclasses import replace
 
 import pytest
-from fleet_samples import Counts, everything, fleet, lost, worker_load
+from fleet_samples import everything, fleet, lost, worker_load
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from loadmonitor_router import ConfigError, ConnectionState, DropReason, Freshness, WorkerType
 from loadmonitor_router.export import FAMILIES, EngineMetrics, FleetCollector, Kind, make_registry
 from loadmonitor_router.snapshot import FleetSnapshot
-from loadmonitor_router.stats import Histogram, ReconnectReason
+from loadmonitor_router.stats import Histogram, MonitorStats, ReconnectReason
 from loadmonitor_router.testing import wire_rank
 
 Series = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
 
-def scrape(snapshot: FleetSnapshot, counts: Counts | None = None, *, engine: EngineMetrics = EngineMetrics.OFF) -> str:
-    collector = FleetCollector(lambda: snapshot, lambda: counts or Counts(), engine_metrics=engine)
+def scrape(
+    snapshot: FleetSnapshot, counts: MonitorStats | None = None, *, engine: EngineMetrics = EngineMetrics.OFF
+) -> str:
+    collector = FleetCollector(lambda: snapshot, lambda: counts or MonitorStats(), engine_metrics=engine)
     return generate_latest(make_registry(collector)).decode()
 
 
@@ -75,7 +77,7 @@ def test_the_load_of_a_worker_that_is_not_fresh_is_left_out_and_the_worker_count
 
 def test_a_worker_that_left_has_no_series_in_the_next_scrape() -> None:
     snapshots = [fleet(worker_load("http://a"), worker_load("http://b")), fleet(worker_load("http://a"))]
-    registry = make_registry(FleetCollector(lambda: snapshots.pop(0), Counts))
+    registry = make_registry(FleetCollector(lambda: snapshots.pop(0), MonitorStats))
     assert b"http://b" in generate_latest(registry)
     after = generate_latest(registry).decode()
     assert "http://b" not in after
@@ -98,7 +100,7 @@ def test_the_monitors_own_families_stand_as_written() -> None:
     histogram = Histogram((0.1, 1.0))
     for seconds in (0.1, 0.5, 7.0):
         histogram.observe(seconds)
-    counts = Counts(
+    counts = MonitorStats(
         reports_total=12,
         dropped_reports_total={DropReason.NEGATIVE: 2},
         reconnects_total={ReconnectReason.SESSION_REPLACED: 3},
@@ -130,8 +132,8 @@ def test_the_monitors_own_families_stand_as_written() -> None:
 
 
 def test_a_monitor_that_does_not_pick_says_nothing_of_fail_open() -> None:
-    assert lines(scrape(fleet(), Counts(fail_open=None)), "loadmonitor_router_fail_open") == []
-    assert lines(scrape(fleet(), Counts(fail_open=False)), "loadmonitor_router_fail_open") == [
+    assert lines(scrape(fleet(), MonitorStats(fail_open=None)), "loadmonitor_router_fail_open") == []
+    assert lines(scrape(fleet(), MonitorStats(fail_open=False)), "loadmonitor_router_fail_open") == [
         "loadmonitor_router_fail_open 0.0"
     ]
 

@@ -12,9 +12,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from fleet_samples import Counts, everything
+from fleet_samples import everything
 
-from loadmonitor_router import ConfigError
+from loadmonitor_router import ConfigError, MonitorStats
 from loadmonitor_router.export import EngineMetrics, FleetCollector, MetricsServer, make_registry, on_loop
 from loadmonitor_router.snapshot import FleetSnapshot
 from loadmonitor_router.testing import ScriptedStream, ScriptedWorker, wire_rank, wire_report
@@ -84,7 +84,7 @@ def test_a_scrape_that_fails_is_a_500_and_in_the_log(caplog: pytest.LogCaptureFi
     def fail() -> FleetSnapshot:
         raise ConfigError("no fleet")
 
-    broken = make_registry(FleetCollector(fail, Counts))
+    broken = make_registry(FleetCollector(fail, MonitorStats))
     with MetricsServer(broken, "127.0.0.1:0", not_ready=lambda: None) as failing:
         assert get(failing.address, "/metrics")[:2] == (500, "failed: the log says why\n")
         assert get(failing.address, "/livez")[0] == 200
@@ -219,8 +219,11 @@ async def test_a_port_that_is_taken_ends_the_command_with_1_and_one_line() -> No
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        ([], "export needs the address of a load reporter"),
-        (["w:1", "W:1"], "address 'w:1' is there twice"),
+        ([], "export needs the address of a load reporter, such as 10.0.0.1:50061, or --discover"),
+        (["w:1", "--discover", "static:http://w:1"], "export takes addresses or --discover, not both"),
+        (["--discover", "file"], "discovery 'file' is not understood"),
+        (["--discover", "file:w", "--reporter-port", "0"], "reporter_port=0 is not a TCP port"),
+        (["w:1", "W:1"], "address 'W:1' is there twice"),
         (["w:1", "--listen", "9464"], "can't listen on '9464'"),
         (["w:1", "--router-id", ""], "router_id='' is blank"),
         (["w:1", "--engine-metrics", "trt"], "trt"),

@@ -44,6 +44,8 @@ def test_applying_the_changes_makes_the_known_workers_the_wanted_ones(history: l
     [
         ("http://h:30000", "http://H:30000/"),
         ("HTTP://h:30000", "http://h:30000"),
+        ("H:50061", "h:50061"),
+        ("[::0:1]:50061", "[::1]:50061"),
         ("http://h", "http://h:80"),
         ("https://h/", "https://h:443"),
         ("http://[2001:DB8:0::1]:30000", "http://[2001:db8::1]:30000"),
@@ -97,7 +99,8 @@ def test_the_same_worker_twice_is_refused() -> None:
     "url",
     [
         "",
-        "h:30000",
+        "h:x",
+        "h",
         "//h:30000",
         "http://",
         "http:///path",

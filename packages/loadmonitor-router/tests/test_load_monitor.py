@@ -20,6 +20,7 @@ from loadmonitor_router import (
     FleetSnapshot,
     Freshness,
     LoadMonitor,
+    ReconnectReason,
     WorkerLoad,
     WorkerTarget,
     WorkerType,
@@ -274,8 +275,8 @@ async def test_a_lost_connection_is_missing_at_once_and_fresh_again_with_the_nex
         await fleet.streams[0].acknowledge()
         await fleet.streams[0].report(wire_report(7))  # as before: the order of reports outlives the stream
         assert (await fleet.report(0, 8)).freshness is Freshness.FRESH
-        assert fleet.monitor.counters.dropped == {DropReason.OUT_OF_ORDER: 1}
-        assert fleet.monitor.counters.reconnects == 1
+        assert fleet.monitor.stats.dropped_reports_total == {DropReason.OUT_OF_ORDER: 1}
+        assert fleet.monitor.stats.reconnects_total == {ReconnectReason.SHUTTING_DOWN: 1}
 
 
 async def test_failing_workers_do_not_delay_a_healthy_one(clock: ManualClock) -> None:
@@ -328,7 +329,7 @@ async def test_a_worker_that_is_gone_leaves_at_once_and_is_told_to_stop(clock: M
             pass
         assert await fleet.streams[1].receive() is None
         assert list(fleet.monitor.snapshot().workers) == [url(0)]
-        assert fleet.monitor.counters.received == 2
+        assert fleet.monitor.stats.reports_total == 2
 
 
 @pytest.mark.parametrize("change", ["url", "reporter", "worker_type"])
@@ -427,12 +428,39 @@ async def test_what_workers_counted_that_are_gone_stays_counted(clock: ManualClo
         await fleet.report(1, 1)
         await fleet.streams[1].report(wire_report(1))
         await fleet.until(lambda fleet: fleet.workers[url(1)].connection.received == 2)
-        before = fleet.monitor.counters
-        assert (before.received, before.dropped) == (3, {DropReason.OUT_OF_ORDER: 1})
+        await fleet.streams[1].fail("SHUTTING_DOWN")
+        await fleet.until(lambda fleet: not registered(fleet.workers[url(1)]))
+        before = fleet.monitor.stats
+        assert before.sessions == {ConnectionState.REGISTERED: 1, ConnectionState.BACKING_OFF: 1}
+        assert before.reconnects_total == {}  # the next attempt is still to come
+        clock.advance(200)
+        await fleet.until(lambda fleet: fleet.workers[url(1)].connection.state is ConnectionState.CONNECTING)
         fleet.monitor.reconcile([])
-        after = fleet.monitor.counters
-        assert (after.received, after.dropped, after.reconnects) == (3, {DropReason.OUT_OF_ORDER: 1}, 0)
-        assert after.changes == fleet.monitor.snapshot().version > before.changes
+        after = fleet.monitor.stats
+        assert (after.reports_total, after.dropped_reports_total) == (3, {DropReason.OUT_OF_ORDER: 1})
+        assert after.reconnects_total == {ReconnectReason.SHUTTING_DOWN: 1}
+        assert (before.reconnects_total, after.sessions) == ({}, {})
+
+
+async def test_delivery_ages_are_observed_as_reports_come_and_unknown_ones_are_not(clock: ManualClock) -> None:
+    async with Fleet(clock, 1) as fleet:
+        await fleet.report(0, 1)
+        before = fleet.monitor.stats
+        await fleet.report(0, 2, max_snapshot_age_ms=700)
+        status = wire.ReportStatus.REPORT_STATUS_UNREACHABLE
+        await fleet.report(0, 3, ranks=[], status=status, last_error="no file", max_snapshot_age_ms=None)
+        stats = fleet.monitor.stats
+    assert stats.delivery_age_seconds.sum == pytest.approx(0.72)
+    assert before.delivery_age_seconds.sum == 0.02
+    assert [number for _, number in stats.delivery_age_seconds.cumulative()][2:9] == [1, 1, 1, 1, 1, 2, 2]
+    assert (stats.fail_open, stats.picks_total) == (None, {})
+
+
+async def test_a_worker_known_by_its_reporter_only_is_named_by_that(clock: ManualClock) -> None:
+    async with ScriptedWorker() as worker, LoadMonitor(router_id="r", clock=clock) as monitor:
+        monitor.reconcile([WorkerTarget(url=worker.address, reporter=worker.address)])
+        await worker.accept()
+        assert list(monitor.snapshot().workers) == [worker.address]
 
 
 async def test_who_waits_for_a_change_hears_when_the_monitor_is_left(clock: ManualClock) -> None:

@@ -93,8 +93,8 @@ async def watch(size: int, reports_each: int, *, interval_ms: int) -> None:
         assert {load.connection.state for load in loads} == {ConnectionState.REGISTERED}
         assert {load.freshness for load in loads} == {Freshness.FRESH}
         assert len(loads) == size
-        assert monitor.counters.received >= size * reports_each
-        assert monitor.counters.dropped == {}
+        assert monitor.stats.reports_total >= size * reports_each
+        assert monitor.stats.dropped_reports_total == {}
         half = targets[: size // 2]
         monitor.reconcile(half)
         assert list(monitor.snapshot().workers) == sorted(worker.url for worker in half)

@@ -10,6 +10,8 @@ import pytest
 from loadmonitor_router import ConfigError, Freshness
 from loadmonitor_router.cli._follow import Watch
 from loadmonitor_router.cli._view import WorkerView
+from loadmonitor_router.cli._workers import named
+from loadmonitor_router.discovery import StaticDiscovery
 from loadmonitor_router.testing import ManualClock, ScriptedStream, ScriptedWorker, wire_report
 
 pytestmark = pytest.mark.usefixtures("leaves_nothing")
@@ -21,13 +23,16 @@ class Recorder:
     def __init__(self) -> None:
         self.news: asyncio.Queue[WorkerView] = asyncio.Queue()
         self.drawn = asyncio.Event()
+        self.views: Sequence[WorkerView] = ()
+        self.trouble: str | None = None
         self.closed = False
 
     def show(self, shown: WorkerView) -> None:
         self.news.put_nowait(shown)
 
-    def draw(self, views: Sequence[WorkerView]) -> None:
-        assert views
+    def draw(self, views: Sequence[WorkerView], trouble: str | None, /) -> None:
+        self.views = views
+        self.trouble = trouble
         self.drawn.set()
 
     def close(self) -> None:
@@ -36,6 +41,10 @@ class Recorder:
     async def next(self) -> tuple[str, Freshness, str | None]:
         shown = await self.news.get()
         return shown.worker, shown.assessment.freshness, shown.assessment.reason
+
+
+def fixed(*workers: ScriptedWorker) -> StaticDiscovery:
+    return StaticDiscovery(named([worker.address for worker in workers]))
 
 
 async def accepted(worker: ScriptedWorker) -> ScriptedStream:
@@ -47,7 +56,7 @@ async def accepted(worker: ScriptedWorker) -> ScriptedStream:
 async def test_reports_losses_and_aging_are_news_and_growing_ages_are_not(clock: ManualClock) -> None:
     recorder = Recorder()
     async with ScriptedWorker() as worker:
-        watch = Watch([worker.address], recorder, clock=clock)
+        watch = Watch(fixed(worker), recorder, clock=clock)
         running = asyncio.create_task(watch.forever())
         stream = await accepted(worker)
         await stream.report(wire_report(1))
@@ -73,7 +82,7 @@ async def test_reports_losses_and_aging_are_news_and_growing_ages_are_not(clock:
 
 async def test_an_interrupt_ends_with_130(clock: ManualClock) -> None:
     async with ScriptedWorker() as worker:
-        running = asyncio.create_task(Watch([worker.address], Recorder(), clock=clock).forever())
+        running = asyncio.create_task(Watch(fixed(worker), Recorder(), clock=clock).forever())
         await accepted(worker)
         os.kill(os.getpid(), signal.SIGINT)
         assert await running == 130
@@ -82,7 +91,7 @@ async def test_an_interrupt_ends_with_130(clock: ManualClock) -> None:
 async def test_when_every_worker_has_refused_for_good_the_watch_ends_with_1(clock: ManualClock) -> None:
     recorder = Recorder()
     async with ScriptedWorker() as one, ScriptedWorker() as other:
-        running = asyncio.create_task(Watch([one.address, other.address], recorder, clock=clock).forever())
+        running = asyncio.create_task(Watch(fixed(one, other), recorder, clock=clock).forever())
         await (await one.accept()).fail("PERMISSION_DENIED", "not you")
         worker, freshness, reason = await recorder.next()
         assert (worker, freshness) == (one.address, Freshness.MISSING)
@@ -96,7 +105,7 @@ async def test_every_stream_of_every_watch_registers_under_an_id_of_its_own(cloc
     async with ScriptedWorker() as one, ScriptedWorker() as other:
         watches = [
             asyncio.create_task(Watch(workers, Recorder(), interval_ms=70, lease_ttl_ms=80, clock=clock).forever())
-            for workers in ([one.address, other.address], [one.address])
+            for workers in (fixed(one, other), fixed(one))
         ]
         registers = [(await accepted(worker)).register for worker in (one, one, other)]
         assert len({register.router_id for register in registers}) == 3
@@ -108,4 +117,4 @@ async def test_every_stream_of_every_watch_registers_under_an_id_of_its_own(cloc
 
 def test_one_worker_under_two_spellings_is_refused() -> None:
     with pytest.raises(ConfigError, match="'WORKER:1' is there twice"):
-        Watch(["worker:1", "WORKER:1"], Recorder())
+        named(["worker:1", "WORKER:1"])

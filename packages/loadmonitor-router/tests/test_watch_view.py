@@ -227,9 +227,17 @@ def test_a_narrow_terminal_has_fewer_columns_and_none_cut(clock: ManualClock, wi
     console = Console(width=width)
     with console.capture() as captured:
         console.print(
-            _render([view("127.0.0.1:50061", connection(), report(clock, *three_ranks()), clock)], width=width)
+            _render([view("127.0.0.1:50061", connection(), report(clock, *three_ranks()), clock)], None, width=width)
         )
     lines = captured.get().splitlines()
     assert lines[1].split() == titles.split()
     assert lines[2].split()[:3] == ["127.0.0.1:50061", "all", "fresh"]
     assert "…" not in captured.get()
+
+
+@pytest.mark.parametrize("width", [40, 110])
+def test_without_workers_the_drawing_says_so_and_why(width: int) -> None:
+    console = Console(width=width)
+    with console.capture() as captured:
+        console.print(_render([], "no server\x1b answers", width=width))
+    assert captured.get().splitlines() == ["no workers known", "no server\\x1b answers"]

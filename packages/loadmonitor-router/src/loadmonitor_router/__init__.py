@@ -57,7 +57,7 @@ from loadmonitor_router.stats import Histogram, MonitorStats, ReconnectReason
 if TYPE_CHECKING:
     from loadmonitor_router.client import MonitorClient
     from loadmonitor_router.decoding import decode_report
-    from loadmonitor_router.monitor import LoadMonitor, MonitorCounters
+    from loadmonitor_router.monitor import LoadMonitor
 
 __all__ = [
     "DEFAULT_FRESHNESS_MS",
@@ -83,7 +83,6 @@ __all__ = [
     "LoadMonitorRouterError",
     "MissingExtraError",
     "MonitorClient",
-    "MonitorCounters",
     "MonitorStats",
     "NoWorkerError",
     "PrefillRates",
@@ -116,7 +115,6 @@ __all__ = [
 _LAZY = {
     "LoadMonitor": "monitor",
     "MonitorClient": "client",
-    "MonitorCounters": "monitor",
     "decode_report": "decoding",
 }
 

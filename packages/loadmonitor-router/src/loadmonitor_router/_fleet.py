@@ -63,11 +63,17 @@ def normalize_url(url: str) -> str:
     """Return a worker's url in the one form that equal urls share.
 
     Scheme and host become lower case, IPv6 addresses their shortest form; the scheme's default port and slashes at the end
-    go. A data-parallel rank behind the port, as in `http://10.0.0.1:30000@3`, stays.
+    go. A data-parallel rank behind the port, as in `http://10.0.0.1:30000@3`, stays. An address without a scheme, for a
+    Worker of which nothing but its load reporter is known, takes the form of `normalize_address`.
 
     Raises:
-        ConfigError: It is no url with a scheme and a host; the message says so.
+        ConfigError: It is neither; the message says so.
     """
+    if "://" not in url:
+        try:
+            return normalize_address(url)
+        except ConfigError as error:
+            raise _bad_url(url, str(error)) from None
     try:
         parts = urlsplit(url)
         place, at, rank = parts.netloc.rpartition("@")
@@ -88,5 +94,6 @@ def normalize_url(url: str) -> str:
 
 def _bad_url(url: str, why: str) -> ConfigError:
     return ConfigError(
-        f"worker url {url!r} can't be used: {why}; allowed is scheme://host:port, such as http://10.0.0.1:30000"
+        f"worker url {url!r} can't be used: {why}; allowed is scheme://host:port, such as http://10.0.0.1:30000, "
+        "or host:port where only the load reporter is known"
     )

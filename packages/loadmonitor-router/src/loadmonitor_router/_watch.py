@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 
@@ -13,6 +14,7 @@ from loadmonitor_router.interfaces import Clock
 from loadmonitor_router.pressure import PrefillRates
 from loadmonitor_router.reports import WorkerReport
 from loadmonitor_router.snapshot import WorkerTarget
+from loadmonitor_router.stats import Histogram, ReconnectReason
 
 _logger = logging.getLogger(__name__)
 
@@ -35,8 +37,20 @@ class Watch:
         options: Mapping[str, int | str] | None,
         clock: Clock,
         publish: Callable[[WorkerView], None],
+        reconnects: Counter[ReconnectReason],
+        delivery_age_seconds: Histogram,
     ) -> None:
         """Check the address and the options; nothing is dialled yet.
+
+        Args:
+            target: Who.
+            config: What to tell it, and how long to wait.
+            freshness_ms: The freshness window.
+            options: gRPC channel options.
+            clock: Time.
+            publish: Takes each new view.
+            reconnects: Counts attempts to dial again, for all Workers of a monitor.
+            delivery_age_seconds: Observes reports as they are received, likewise.
 
         Raises:
             ConfigError: One of them isn't allowed.
@@ -50,6 +64,8 @@ class Watch:
             clock=clock,
         )
         self._publish = publish
+        self._reconnects = reconnects
+        self._delivery_age_seconds = delivery_age_seconds
         self._rates = PrefillRates()
         self._warned: str | None = None
         self._task: asyncio.Task[None] | None = None
@@ -83,11 +99,16 @@ class Watch:
             await asyncio.Event().wait()  # until `stop`
 
     def _take_report(self, report: WorkerReport) -> None:
-        self._replace(view_report(self.view, self._client.connection, report, self._rates.observe(report)))
+        view = view_report(self.view, self._client.connection, report, self._rates.observe(report))
+        if view.received_age_ms is not None and not self.stopped:
+            self._delivery_age_seconds.observe(view.received_age_ms / 1_000)
+        self._replace(view)
 
     def _note_connection(self, connection: Connection) -> None:
         if connection.state is ConnectionState.REGISTERED:
             self._warn_once(connection)
+        if connection.reconnects > self.view.connection.reconnects:
+            self._reconnects[ReconnectReason.of(connection.last_error)] += 1
         self._replace(view_connection(self.view, connection))
 
     def _replace(self, view: WorkerView) -> None:

@@ -4,7 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from copy import deepcopy
 from types import MappingProxyType, TracebackType
 from typing import Self
 
@@ -17,23 +17,7 @@ from loadmonitor_router.config import ClientConfig
 from loadmonitor_router.errors import ClientStateError, ConfigError, DropReason
 from loadmonitor_router.interfaces import Clock, TimerHandle
 from loadmonitor_router.snapshot import FleetSnapshot, WorkerLoad, WorkerTarget
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MonitorCounters:
-    """What a monitor has counted since it was built, Workers that are gone included; each count only grows.
-
-    Attributes:
-        received: Reports that arrived, dropped ones included.
-        dropped: Reports dropped, by reason.
-        reconnects: Times that a Worker was dialled again.
-        changes: Versions of the snapshot.
-    """
-
-    received: int
-    dropped: Mapping[DropReason, int]
-    reconnects: int
-    changes: int
+from loadmonitor_router.stats import Histogram, MonitorStats, ReconnectReason
 
 
 class LoadMonitor:
@@ -113,7 +97,8 @@ class LoadMonitor:
         self._expiry: TimerHandle | None = None
         self._received = 0
         self._dropped: Counter[DropReason] = Counter()
-        self._reconnects = 0
+        self._reconnects: Counter[ReconnectReason] = Counter()
+        self._delivery_age_seconds = Histogram()
 
     async def __aenter__(self) -> Self:
         if self._open:
@@ -153,6 +138,8 @@ class LoadMonitor:
                 options=self._options,
                 clock=self._clock,
                 publish=self._publish,
+                reconnects=self._reconnects,
+                delivery_age_seconds=self._delivery_age_seconds,
             )
             for target in change.start
         ]
@@ -212,17 +199,18 @@ class LoadMonitor:
                 snapshot = await self.changed(snapshot.version)
 
     @property
-    def counters(self) -> MonitorCounters:
-        """What was counted so far."""
+    def stats(self) -> MonitorStats:
+        """What was counted so far; it doesn't change afterwards."""
         connections = [watch.connection for watch in self._watches.values()]
         dropped = Counter(self._dropped)
         for connection in connections:
             dropped.update(connection.dropped)
-        return MonitorCounters(
-            received=self._received + sum(connection.received for connection in connections),
-            dropped=MappingProxyType(dict(dropped)),
-            reconnects=self._reconnects + sum(connection.reconnects for connection in connections),
-            changes=self._version,
+        return MonitorStats(
+            reports_total=self._received + sum(connection.received for connection in connections),
+            dropped_reports_total=MappingProxyType(dropped),
+            reconnects_total=MappingProxyType(Counter(self._reconnects)),
+            sessions=MappingProxyType(Counter(connection.state for connection in connections)),
+            delivery_age_seconds=deepcopy(self._delivery_age_seconds),
         )
 
     def _require_open(self) -> None:
@@ -244,7 +232,6 @@ class LoadMonitor:
         connection = watch.connection
         self._received += connection.received
         self._dropped.update(connection.dropped)
-        self._reconnects += connection.reconnects
         watch.stop()
 
     def _publish(self, view: WorkerView) -> None:

@@ -14,7 +14,8 @@ class WorkerTarget:
     """A Worker that a Router dispatches to, and where its load is reported. Its identity is all of it.
 
     Attributes:
-        url: Where requests go, such as `http://10.0.0.1:30000`; names the worker everywhere.
+        url: Where requests go, such as `http://10.0.0.1:30000`; names the worker everywhere. Who doesn't dispatch and knows
+            the load reporter only, names the worker by that: `host:port`.
         reporter: Where its load reporter listens, `host:port` or `[ipv6]:port`.
         worker_type: What it serves.
     """

@@ -2,8 +2,9 @@
 
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol
+from types import MappingProxyType
 
 from loadmonitor_router.connection import ConnectionState
 from loadmonitor_router.errors import DropReason
@@ -89,36 +90,28 @@ class Histogram:
         return pairs
 
 
-class MonitorStats(Protocol):
-    """What a monitor has counted since it was made. Counters never fall, also when a Worker leaves.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MonitorStats:
+    """What a monitor has counted since it was built, Workers that are gone included. Counters never fall.
 
-    A word that is missing from a mapping counts as 0.
+    A word that is missing from a mapping counts as 0. A router that picks adds its own part:
+    `replace(monitor.stats, fail_open=False, picks_total={"least_loaded": 0})`.
+
+    Attributes:
+        reports_total: Reports that arrived, dropped ones included.
+        dropped_reports_total: Reports dropped, by reason.
+        reconnects_total: Attempts to dial a Worker again, by why the last one ended.
+        sessions: Workers by the state of their connection, now.
+        delivery_age_seconds: How old reports were when they were received: own age plus delivery delay; those of unknown age
+            not counted.
+        fail_open: Whether picks ignore load because no Worker is fresh, now; None when nobody picks.
+        picks_total: Picks by the name of their policy; a policy in use is there from the start, with 0.
     """
 
-    @property
-    def reports_total(self) -> int:
-        """Reports that arrived, dropped ones included."""
-
-    @property
-    def dropped_reports_total(self) -> Mapping[DropReason, int]:
-        """Reports dropped, by reason."""
-
-    @property
-    def reconnects_total(self) -> Mapping[ReconnectReason, int]:
-        """Attempts to dial a Worker again, by why the last one ended."""
-
-    @property
-    def sessions(self) -> Mapping[ConnectionState, int]:
-        """Workers by the state of their connection, now."""
-
-    @property
-    def delivery_age_seconds(self) -> Histogram:
-        """How old reports were when they were received: own age plus delivery delay; those of unknown age not counted."""
-
-    @property
-    def fail_open(self) -> bool | None:
-        """Whether picks ignore load because no Worker is fresh, now; None when this monitor doesn't pick."""
-
-    @property
-    def picks_total(self) -> Mapping[str, int]:
-        """Picks by the name of their policy; a policy in use is there from the start, with 0."""
+    reports_total: int = 0
+    dropped_reports_total: Mapping[DropReason, int] = field(default_factory=lambda: MappingProxyType({}))
+    reconnects_total: Mapping[ReconnectReason, int] = field(default_factory=lambda: MappingProxyType({}))
+    sessions: Mapping[ConnectionState, int] = field(default_factory=lambda: MappingProxyType({}))
+    delivery_age_seconds: Histogram = field(default_factory=Histogram)
+    fail_open: bool | None = None
+    picks_total: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))

@@ -3,14 +3,15 @@
 import asyncio
 import json
 import platform
-from contextlib import suppress
 from dataclasses import asdict
 from importlib.metadata import version
+from typing import Any
 
-from loadmonitor_router.cli._monitor import CommandMonitor
-from loadmonitor_router.cli._process import own_router_id, quiet_library, stop_signals
+from loadmonitor_router.cli._process import own_router_id, quiet_library, stopping
+from loadmonitor_router.cli._workers import make_monitor, named
 from loadmonitor_router.connection import ConnectionState
 from loadmonitor_router.explanation import Explanation, explain
+from loadmonitor_router.monitor import LoadMonitor
 from loadmonitor_router.snapshot import WorkerLoad
 
 _MARKS = {True: "ok", False: "fail", None: "-"}
@@ -25,34 +26,30 @@ async def explain_worker(
     Raises:
         ConfigError: The address or a setting isn't allowed.
     """
-    monitor = CommandMonitor(
-        [worker], router_id=own_router_id("explain"), interval_ms=interval_ms, lease_ttl_ms=lease_ttl_ms
-    )
-    codes: list[int] = []
-
-    def stop(code: int) -> None:
-        codes.append(code)
-        monitor.news.set()
-
-    with quiet_library(), stop_signals(stop):
+    workers = named([worker])
+    monitor = make_monitor(own_router_id("explain"), interval_ms, lease_ttl_ms)
+    with quiet_library(), stopping() as stopped:
         async with monitor:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(timeout_seconds):
-                    while not codes and not _heard(monitor):
-                        await monitor.news.wait()
-                        monitor.news.clear()
+            monitor.reconcile(workers)
+            hearing = asyncio.create_task(_hear(monitor))
+            ends: set[asyncio.Future[Any]] = {hearing, stopped}
+            await asyncio.wait(ends, timeout=timeout_seconds, return_when=asyncio.FIRST_COMPLETED)
+            hearing.cancel()
             fleet = monitor.snapshot()
-    if codes:
-        return codes[0], ""
+    if stopped.done():
+        return stopped.result(), ""
     (load,) = fleet.workers.values()
     explanation = explain(load, fleet.taken_ns)
     wished = {"timeout_seconds": timeout_seconds, "interval_ms": interval_ms, "lease_ttl_ms": lease_ttl_ms}
     return 0 if explanation.included else 1, f"{_hops(explanation)}\n{_block(load, wished)}"
 
 
-def _heard(monitor: CommandMonitor) -> bool:
-    (load,) = monitor.snapshot().workers.values()
-    return load.report is not None or load.connection.state is ConnectionState.FAILED
+async def _hear(monitor: LoadMonitor) -> None:
+    """Wait until the Worker has reported, or refused for good."""
+    async for fleet in monitor.changes():
+        (load,) = fleet.workers.values()
+        if load.report is not None or load.connection.state is ConnectionState.FAILED:
+            return
 
 
 def _hops(explanation: Explanation) -> str:

@@ -8,6 +8,7 @@ from typing import Protocol
 from loadmonitor_router.cli import _text
 from loadmonitor_router.cli._json import json_line, timestamp
 from loadmonitor_router.cli._view import Row, WorkerView, rows
+from loadmonitor_router.cli._workers import TroubleLines
 
 
 class Output(Protocol):
@@ -16,8 +17,8 @@ class Output(Protocol):
     def show(self, shown: WorkerView) -> None:
         """Take note of a Worker of which there is news."""
 
-    def draw(self, views: Sequence[WorkerView]) -> None:
-        """Take note of all Workers; called a few times a second, with or without news."""
+    def draw(self, views: Sequence[WorkerView], trouble: str | None, /) -> None:
+        """Take note of all Workers, and of why they may not be all; called a few times a second, with or without news."""
 
     def close(self) -> None:
         """Leave the terminal as it was."""
@@ -30,7 +31,7 @@ def make_output(*, as_json: bool, is_terminal: bool, live: bool, width: int, bri
         as_json: JSON was asked for.
         is_terminal: Standard output is one.
         live: More than one look is to come.
-        width: Length of the longest address.
+        width: Length of the longest address to expect.
         brief: Where every change is a line, leave out the ranks.
     """
     if as_json:
@@ -42,25 +43,34 @@ def make_output(*, as_json: bool, is_terminal: bool, live: bool, width: int, bri
     return TableOutput(live=live)
 
 
-class JsonOutput:
+class _LineOutput:
+    """What prints news only: trouble goes to standard error."""
+
+    def __init__(self) -> None:
+        self._trouble = TroubleLines()
+
+    def draw(self, _views: Sequence[WorkerView], trouble: str | None, /) -> None:
+        """Tell of trouble."""
+        self._trouble.tell(trouble)
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+class JsonOutput(_LineOutput):
     """One object a line for every report, and for every change of a verdict."""
 
     def show(self, shown: WorkerView) -> None:
         """Print the Worker."""
         _print(json_line(shown))
 
-    def draw(self, views: Sequence[WorkerView]) -> None:
-        """Do nothing: there is no news."""
 
-    def close(self) -> None:
-        """Do nothing."""
-
-
-class PlainOutput:
+class PlainOutput(_LineOutput):
     """A line for every row whose numbers, status or reason have changed, below a line of titles."""
 
     def __init__(self, width: int, *, brief: bool) -> None:
         """Set the width of the first column, and whether to leave out the ranks."""
+        super().__init__()
         self._brief = brief
         self._format = f"{{:<24}}  {{:<{max(width, 6)}}}  {{:<4}}  {{:<11}}  {{:>6}}  {{:>5}}  {{:>5}}  {{:>9}}  {{:>5}}  {{:>9}}  {{}}"
         self._printed: dict[tuple[str, str], Row] = {}
@@ -79,12 +89,6 @@ class PlainOutput:
             if self._printed.get(key) != timeless:
                 self._printed[key] = timeless
                 _print(self._line(row, shown.unix_ms).rstrip())
-
-    def draw(self, views: Sequence[WorkerView]) -> None:
-        """Do nothing: there is no news."""
-
-    def close(self) -> None:
-        """Do nothing."""
 
     def _line(self, row: Row, unix_ms: int) -> str:
         return self._format.format(

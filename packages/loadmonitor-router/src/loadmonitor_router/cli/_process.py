@@ -31,6 +31,19 @@ def stop_signals(stop: Callable[[int], None]) -> Iterator[None]:
 
 
 @contextmanager
+def stopping() -> Iterator[asyncio.Future[int]]:
+    """Give a future that gets the exit code when the process is told to end."""
+    stopped: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+    def stop(code: int) -> None:
+        if not stopped.done():
+            stopped.set_result(code)
+
+    with stop_signals(stop):
+        yield stopped
+
+
+@contextmanager
 def quiet_library() -> Iterator[None]:
     """Keep the package's log off stderr: the reasons say the same."""
     logger = logging.getLogger("loadmonitor_router")

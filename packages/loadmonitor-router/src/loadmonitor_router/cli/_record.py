@@ -60,9 +60,9 @@ class Record:
                 seen.instances.append(report.source_instance_id)
         self._inner.show(shown)
 
-    def draw(self, views: Sequence[WorkerView]) -> None:
+    def draw(self, views: Sequence[WorkerView], trouble: str | None, /) -> None:
         """Show."""
-        self._inner.draw(views)
+        self._inner.draw(views, trouble)
 
     def close(self) -> None:
         """Close the other output."""

@@ -13,6 +13,8 @@ from loadmonitor_router.cli._fleet import Worker
 from loadmonitor_router.cli._follow import Watch
 from loadmonitor_router.cli._output import make_output
 from loadmonitor_router.cli._record import Record, Seen
+from loadmonitor_router.cli._workers import named
+from loadmonitor_router.discovery import StaticDiscovery
 
 _INTERVAL_MS = 1_000
 _LEASE_TTL_MS = 5_000
@@ -53,7 +55,7 @@ async def _hold(*, is_terminal: bool) -> int:
         record = Record(
             make_output(as_json=False, is_terminal=is_terminal, live=True, width=max(map(len, addresses)), brief=True)
         )
-        watch = Watch(addresses, record, interval_ms=_INTERVAL_MS, lease_ttl_ms=_LEASE_TTL_MS)
+        watch = Watch(StaticDiscovery(named(addresses)), record, interval_ms=_INTERVAL_MS, lease_ttl_ms=_LEASE_TTL_MS)
         playing = asyncio.create_task(_play(fleet, watch))
         code = await watch.forever()
         if not playing.done():

@@ -37,9 +37,9 @@ class TableOutput:
     def show(self, shown: WorkerView) -> None:
         """Do nothing: the next drawing has it."""
 
-    def draw(self, views: Sequence[WorkerView]) -> None:
+    def draw(self, views: Sequence[WorkerView], trouble: str | None, /) -> None:
         """Draw everything."""
-        drawing = _render(views, width=self._console.width)
+        drawing = _render(views, trouble, width=self._console.width)
         if self._live is None:
             self._console.print(drawing)
         else:
@@ -51,11 +51,12 @@ class TableOutput:
             self._live.stop()
 
 
-def _render(views: Sequence[WorkerView], *, width: int) -> Group:
+def _render(views: Sequence[WorkerView], trouble: str | None, *, width: int) -> Group:
     """Draw the table; on a narrow terminal without bars, with fewer numbers, and with the reasons below it."""
     counts = Counter(shown.assessment.freshness for shown in views)
     verdicts = [f"{counts[freshness]} {freshness}" for freshness in Freshness if counts[freshness]]
-    summary = " · ".join([f"{len(views)} worker{'s' if len(views) > 1 else ''}", *verdicts])
+    number = f"{len(views)} worker{'s' if len(views) > 1 else ''}" if views else "no workers known"
+    summary = " · ".join([number, *verdicts])
     table = Table(box=None, pad_edge=False, header_style="bold")
     for title in ("WORKER", "RANK", "STATUS"):
         table.add_column(title, no_wrap=True)
@@ -80,7 +81,8 @@ def _render(views: Sequence[WorkerView], *, width: int) -> Group:
             elif row.reason:
                 notes.append(Text(f"{row.worker} {row.rank}: {row.reason}"))
             table.add_row(*cells, style="" if row.status is Freshness.FRESH else "dim")
-    return Group(Text(summary), table, *notes)
+    above = [Text(summary)] if trouble is None else [Text(summary), Text(_text.safe(trouble), style="red")]
+    return Group(*above, *([table] if views else []), *notes)
 
 
 def _numbers(row: Row, *, wide: bool) -> dict[str, str]:

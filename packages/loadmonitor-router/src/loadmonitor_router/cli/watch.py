@@ -9,9 +9,13 @@ from cyclopts import Parameter
 from loadmonitor_router.cli._checks import check_timeout
 from loadmonitor_router.errors import ConfigError
 
+_DISCOVERED_WIDTH = len("255.255.255.255:50061")
+
 
 def watch(
     *workers: str,
+    discover: Annotated[str | None, Parameter(show_default=False)] = None,
+    reporter_port: Annotated[int | None, Parameter(show_default=False)] = None,
     json: Annotated[bool, Parameter(negative="", show_default=False)] = False,
     once: Annotated[bool, Parameter(negative="", show_default=False)] = False,
     until: Annotated[Literal["fresh"] | None, Parameter(show_default=False)] = None,
@@ -30,8 +34,14 @@ def watch(
     exits 0 as soon as they all are, or 1 at the timeout. Otherwise runs until
     stopped, or exits 1 when every Worker has refused for good.
 
+    With --discover Workers come and go while it runs, those that are gone
+    leave at once, and a look that fails is told, on stderr or above the
+    table, while the Workers found before stand.
+
     Args:
         workers: Load reporters, each as host:port or [ipv6]:port.
+        discover: Instead of addresses where to find workers: file:PATH, dns:NAME:PORT, srv:NAME, k8s:NAMESPACE/LABEL=VALUE, router:URL or static:URL.
+        reporter_port: With --discover the port of a load reporter, where what is found doesn't tell it; otherwise 50061.
         json: Print one JSON object a line, of the schema loadmonitor.watch/1.
         once: Print the first report of each Worker and exit.
         until: Wait until every Worker is fresh at once, showing what happens, and exit.
@@ -39,8 +49,6 @@ def watch(
         lease_ttl_ms: Wished lease: a Worker that hears nothing for so long forgets this command.
         timeout_seconds: With --once how long to wait for the first reports, with --until for all of it.
     """
-    if not workers:
-        raise ConfigError("watch needs the address of a load reporter, such as 10.0.0.1:50061")
     if once and until is not None:
         raise ConfigError(
             "--once and --until exclude each other: the one takes the first reports, the other waits for fresh ones"
@@ -52,9 +60,12 @@ def watch(
 
     from loadmonitor_router.cli._follow import Watch  # noqa: PLC0415
     from loadmonitor_router.cli._output import make_output  # noqa: PLC0415
+    from loadmonitor_router.cli._workers import choose_workers  # noqa: PLC0415
 
-    output = make_output(as_json=json, is_terminal=sys.stdout.isatty(), live=not once, width=max(map(len, workers)))
-    following = Watch(workers, output, interval_ms=interval_ms, lease_ttl_ms=lease_ttl_ms)
+    discovery = choose_workers("watch", workers, discover, reporter_port)
+    width = max(map(len, workers), default=_DISCOVERED_WIDTH)
+    output = make_output(as_json=json, is_terminal=sys.stdout.isatty(), live=not once, width=width)
+    following = Watch(discovery, output, interval_ms=interval_ms, lease_ttl_ms=lease_ttl_ms)
     if once:
         return asyncio.run(following.first(timeout_seconds))
     if until == "fresh":
