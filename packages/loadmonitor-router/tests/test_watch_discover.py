@@ -125,7 +125,7 @@ async def test_the_end_of_the_old_stream_takes_nothing_from_a_worker_that_is_bac
         await new.report(wire_report(2))
         assert (await recorder.next())[1] is Freshness.FRESH
         clock.advance(1_000)  # so long the old stream may take to end by itself
-        while sum(task.get_name() == f"monitor {worker.address}" for task in asyncio.all_tasks()) > 1:
+        while sum(task.get_name() == f"monitor {worker.address}" for task in asyncio.all_tasks()) > 1:  # noqa: ASYNC110 - a task's end is told to nobody
             await asyncio.sleep(0)
         recorder.drawn.clear()
         await recorder.drawn.wait()

@@ -66,10 +66,11 @@ class Puller:
 
     async def ended(self, grace_seconds: float) -> None:
         """Wait for a cancelled read to end, and give it up when it doesn't within `grace_seconds`."""
-        if self._reading is not None:
-            await asyncio.wait([self._reading], timeout=grace_seconds)
-            self._reading.cancel()
-            await asyncio.wait([self._reading], timeout=grace_seconds)
+        reading = self._reading
+        if reading is not None:
+            await asyncio.wait([reading], timeout=grace_seconds)
+            reading.cancel()
+            await asyncio.wait([reading], timeout=grace_seconds)
 
     def _finish(self) -> Deliver | None:
         deliver, self._deliver = self._deliver, None
