@@ -241,7 +241,10 @@ class Router:
         """Return the time from the reading of the source to the receipt of every report."""
         latencies = []
         for at_ns, frame in self.received:
-            report = WorkerFrame.FromString(frame).report
+            received = WorkerFrame.FromString(frame)
+            if received.WhichOneof("payload") == "registered":  # of a router that got its turn late
+                continue
+            report = received.report
             assert report.ranks, f"a report without ranks: {report.last_error}"
             latencies.append((at_ns - report.ranks[0].prefill_uncached_tokens_total) / 1e6)
         return latencies
