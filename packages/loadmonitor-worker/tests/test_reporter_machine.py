@@ -211,7 +211,11 @@ class ReporterMachine(RuleBasedStateMachine):
         self.happened()
 
     @precondition(lambda self: self.wires)
-    @rule(which=WHICH, interval_ms=st.none() | INTERVALS_MS, lease_ms=st.none() | LEASES_MS)
+    @rule(
+        which=WHICH,
+        interval_ms=st.sampled_from([None, 100, 50, 300, 1, 25, None, 0]),
+        lease_ms=st.sampled_from([None, 1_000, 120, 5_000, None, 1, 9_000, -1]),
+    )
     def update_config(self, which: int, interval_ms: int | None, lease_ms: int | None) -> None:
         wire = self.wire(which)
         update = UpdateConfigRequest(report_interval_ms=interval_ms, lease_ttl_ms=lease_ms)
@@ -226,11 +230,14 @@ class ReporterMachine(RuleBasedStateMachine):
         self.happened()
 
     @precondition(lambda self: self.wires)
-    @rule(which=WHICH, behind=st.sampled_from([0, 0, 0, 1, 2, -1, -(2**60)]))
-    def acknowledge(self, which: int, behind: int) -> None:
-        """Acknowledge the newest report, an older one or one that never was."""
+    @rule(which=WHICH, ahead=st.sampled_from([0, 0, 0, -1, -2, 1, 1, 2**60]))
+    def acknowledge(self, which: int, ahead: int) -> None:
+        """Acknowledge the newest report, an older one, or one that was never sent, above all one that waits to be."""
         wire = self.wire(which)
-        self.send_keep_alive(wire, max(0, max(wire.model.sent, default=0) - behind))
+        acked = max(0, max(wire.model.sent, default=0) + ahead)
+        if ahead == 1 and wire.model.waiting is not None:
+            acked = wire.model.waiting
+        self.send_keep_alive(wire, acked)
         self.happened()
 
     @precondition(lambda self: self.wires)
@@ -293,7 +300,7 @@ class ReporterMachine(RuleBasedStateMachine):
         self.pass_to(self.now_ns + ms * MS, stalled=True)
 
     @precondition(lambda self: self.clock.pending)
-    @rule(late_ns=st.sampled_from([1, 30 * MS, LEASE_GRACE_NS, LEASE_GRACE_NS + 1]), times=st.integers(1, 5))
+    @rule(late_ns=st.sampled_from([1, 30 * MS, LEASE_GRACE_NS, LEASE_GRACE_NS + 1, 400 * MS]), times=st.integers(1, 8))
     def stall_beyond_what_comes_next(self, late_ns: int, times: int) -> None:
         for _ in range(times):
             if self.clock.pending:
@@ -310,19 +317,24 @@ class ReporterMachine(RuleBasedStateMachine):
         self.nothing_else_happened()
 
     @precondition(lambda self: self.source.active)
-    @rule(outcome=OUTCOMES, dp_size=st.none() | st.integers(1, 3), waits=st.booleans())
-    def source_answers(self, outcome: str, dp_size: int | None, waits: bool) -> None:
-        """Release the read that waits, perhaps with other ranks than it had; a read that follows may wait again."""
+    @rule(outcome=OUTCOMES, waits=st.booleans())
+    def source_answers(self, outcome: str, waits: bool) -> None:
+        """Release the read that waits; one that follows may wait again."""
         self.script.outcome, self.script.waits = outcome, waits
-        if dp_size is not None:
-            self.change_ranks(dp_size, tell=self.model.told_dp_size is not None, have=True)
-        self.source.gate.set()
-        self.source.gate = asyncio.Event()
-        if self.model.left_behind:
-            self.model.left_behind = False
-        else:
-            self.model.answered(self.now_ns)
+        self.release()
         self.happened()
+
+    @precondition(lambda self: self.source.active)
+    @rule(after_ms=st.sampled_from([0, 1, 90]), changes=st.integers(1, 2), waits=st.booleans())
+    def source_answers_with_other_ranks_than_it_had(self, after_ms: int, changes: int, waits: bool) -> None:
+        for change in range(changes):
+            if self.source.active:
+                if self.model.read is not None:
+                    self.pass_to(min(self.now_ns + after_ms * MS, self.model.read.until_ns - 1))
+                self.script.outcome, self.script.waits = "fresh", waits or change + 1 < changes
+                self.change_ranks(1 + self.model.dp_size() % 3, tell=self.model.told_dp_size is not None, have=True)
+                self.release()
+                self.happened()
 
     @rule(dp_size=st.integers(1, 3), tell=st.booleans(), have=st.booleans())
     def ranks_change(self, dp_size: int, tell: bool, have: bool) -> None:
@@ -367,6 +379,7 @@ class ReporterMachine(RuleBasedStateMachine):
         self.wires.append(wire)
         self.monitor.stream_opened(wire.session)
         self.model.opened(wire.model)
+        self.drain(wire)  # a stream's writer sleeps before its first frame is read
         return wire
 
     def disconnect(self, wire: Wire) -> None:
@@ -397,10 +410,17 @@ class ReporterMachine(RuleBasedStateMachine):
             wire.blocked = False
         self.happened()
         assert self.wires == []
-        self.source.gate.set()
-        self.model.left_behind = False
+        self.release()
         self.pass_to(self.now_ns + 10**6 * MS)
         assert asyncio.all_tasks(self.loop) == set()
+
+    def release(self) -> None:
+        self.source.gate.set()
+        self.source.gate = asyncio.Event()
+        if self.model.left_behind:
+            self.model.left_behind = False
+        elif self.model.read is not None:
+            self.model.answered(self.now_ns)
 
     def change_ranks(self, dp_size: int, *, tell: bool, have: bool) -> None:
         if have:
@@ -437,8 +457,7 @@ class ReporterMachine(RuleBasedStateMachine):
         self.steps += 1
         self.run(settle())
         for wire in list(self.wires):
-            while wire.awake and not wire.blocked:
-                self.write(wire)
+            self.drain(wire)
             assert wire.blocked or wire.model.take() is None, "a frame isn't written, or its writer wasn't woken"
         assert self.server.counters.fires == len(self.model.reports)
         assert self.server.counters.coalesced_reports == self.model.coalesced
@@ -453,6 +472,10 @@ class ReporterMachine(RuleBasedStateMachine):
             [timer_ns] = self.clock.pending
             assert timer_ns <= needed_by_ns, "the reporter would sleep too long"
         self.sound = True
+
+    def drain(self, wire: Wire) -> None:
+        while wire.awake and not wire.blocked:
+            self.write(wire)
 
     def write(self, wire: Wire) -> None:
         """Write one frame, and close the stream when there is none after its end."""
