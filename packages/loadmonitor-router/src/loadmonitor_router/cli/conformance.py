@@ -22,7 +22,7 @@ def conformance(
 
     Speaks bare frames to it and says of each clause: passed, failed, not
     offered (an extension, or a limit, that this worker doesn't have) or not
-    testable from here, with what was received. Takes about 20 s. Opens up to
+    testable from here, with what was received. Takes about 15 s. Opens up to
     33 streams and sends thousands of frames: ask no worker that serves
     routers. Exits 0 when no clause failed, else 1.
 

@@ -6,7 +6,7 @@ from loadmonitor_router.conformance.stream import RouterStream
 GRANTED_PACE_MS: range = range(5, 501)
 """Intervals at which some reports can be counted: a shorter one drowns in rounding, a longer one takes too long."""
 
-_REPORTS = 6
+_REPORTS = 10
 _ROUNDING_MS = 2
 
 

@@ -59,7 +59,7 @@ async def check_worker(
     """Judge a Worker clause by clause; a result comes as soon as there is one.
 
     Up to 33 streams are open at once, under ids of their own, and a few thousand frames are sent: a Worker that serves routers
-    should not be asked. The whole takes about 20 s, and longer where what must come doesn't.
+    should not be asked; one that serves fewer than three can't be. The whole takes about 15 s, and longer where what must come doesn't.
 
     Args:
         address: Where the Worker listens, `host:port` or `[ipv6]:port`.

@@ -118,7 +118,10 @@ class RouterStream:
         Raises:
             Deviation: Something else came, or nothing.
         """
-        frame = await self.receive(timeout_seconds)
+        try:
+            frame = await self.receive(timeout_seconds)
+        except Silence as nothing:
+            raise Silence(f"{nothing} instead of a report") from None
         if frame is None or frame.WhichOneof("payload") != "report":
             raise Deviation(f"{await self._words(frame)} instead of a report")
         return frame.report
@@ -159,10 +162,13 @@ class RouterStream:
         """
         frames: list[WorkerFrame] = []
         until = time.monotonic() + 2 * self._timeout_seconds
-        while (frame := await self.receive()) is not None:
-            frames.append(frame)
-            if time.monotonic() > until:
-                raise Deviation(f"{len(frames)} more frames, the last {describe(frame)}, and no end of the stream")
+        try:
+            while (frame := await self.receive()) is not None:
+                frames.append(frame)
+                if time.monotonic() > until:
+                    raise Deviation(f"{len(frames)} more frames, the last {describe(frame)}, and no end of the stream")
+        except Silence as nothing:
+            raise Silence(f"{nothing}, and no end of the stream") from None
         return frames, await self._call.code()
 
     @property

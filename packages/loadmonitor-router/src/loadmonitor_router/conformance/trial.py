@@ -96,8 +96,7 @@ class Trial:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        # Without the error: a check that ends by its verdict takes leave as properly as any.
-        await self._streams.aclose()
+        await self.hang_up()
 
     @property
     def short_ms(self) -> int:
@@ -112,6 +111,10 @@ class Trial:
     async def open(self) -> RouterStream:
         """Dial, and send nothing yet."""
         return await self._streams.enter_async_context(RouterStream(self._address, self.timeout_seconds))
+
+    async def hang_up(self) -> None:
+        """Close every stream, so that a Worker which serves few has room again."""
+        await self._streams.aclose()
 
     async def registered(
         self,

@@ -1,0 +1,101 @@
+"""The conformance kit against Workers that keep every clause they offer."""
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+from model_worker import (
+    AlignedWorker,
+    FirstVersionWorker,
+    ModelWorker,
+    SmallWorker,
+    StaleWorker,
+    UnreachableWorker,
+    judged,
+)
+
+from loadmonitor_router import ConfigError
+from loadmonitor_router.conformance import CHECKS, ClauseResult, Outcome, UnreachableError, check_worker
+from loadmonitor_router.testing import ScriptedWorker
+
+CLAUSES = {check.clause for check in CHECKS}
+EXTENSIONS = {"OPEN-4", "OPEN-5", "OPEN-6", "REPORT-4", "REPORT-5", "ACK-1", "ACK-2", "ACK-3", "END-4"}
+ROUTERS_ONLY = {"END-3"}
+
+# What isn't passed, by the Worker that was asked.
+CONFORMING: dict[Callable[[], ModelWorker], dict[Outcome, set[str]]] = {
+    ModelWorker: {Outcome.NOT_TESTABLE: {"REPORT-4"} | ROUTERS_ONLY},
+    AlignedWorker: {Outcome.NOT_TESTABLE: {"REPORT-4"} | ROUTERS_ONLY},
+    StaleWorker: {Outcome.NOT_TESTABLE: ROUTERS_ONLY},
+    UnreachableWorker: {Outcome.NOT_TESTABLE: {"REPORT-4"} | ROUTERS_ONLY},
+    SmallWorker: {Outcome.NOT_TESTABLE: {"REPORT-4", "REPORT-6"} | ROUTERS_ONLY},
+    FirstVersionWorker: {Outcome.NOT_OFFERED: EXTENSIONS, Outcome.NOT_TESTABLE: ROUTERS_ONLY},
+}
+Verdicts = dict[Callable[[], ModelWorker], dict[str, ClauseResult]]
+
+
+@pytest.fixture(scope="module")
+def verdicts() -> Verdicts:
+    """All at once, because checks spend their time waiting."""
+
+    async def judge_all() -> list[dict[str, ClauseResult]]:
+        return await asyncio.gather(*(judged(make()) for make in CONFORMING))
+
+    return dict(zip(CONFORMING, asyncio.run(judge_all()), strict=True))
+
+
+@pytest.mark.parametrize("make", CONFORMING, ids=lambda make: make.__name__)
+def test_a_worker_that_keeps_the_contract_fails_nowhere(make: Callable[[], ModelWorker], verdicts: Verdicts) -> None:
+    results = verdicts[make]
+    assert set(results) == CLAUSES
+    others = {clause: result for clause, result in results.items() if result.outcome is not Outcome.PASSED}
+    found = {outcome: {clause for clause, result in others.items() if result.outcome is outcome} for outcome in Outcome}
+    assert {outcome: clauses for outcome, clauses in found.items() if clauses} == CONFORMING[make], others
+
+
+def test_every_clause_about_workers_can_be_passed(verdicts: Verdicts) -> None:
+    passed = {
+        clause
+        for results in verdicts.values()
+        for clause, result in results.items()
+        if result.outcome is Outcome.PASSED
+    }
+    assert passed == CLAUSES - ROUTERS_ONLY
+
+
+async def test_results_come_in_the_order_of_the_contract_whatever_the_order_asked_for() -> None:
+    results = await judged(ModelWorker(), "END-1", "OPEN-1")
+    assert list(results) == ["OPEN-1", "END-1"]
+
+
+async def test_a_worker_that_refuses_every_register_is_judged_by_what_is_left() -> None:
+    class Refusing(ModelWorker):
+        most_sessions = 0
+
+    results = await judged(Refusing(), "OPEN-1", "OPEN-2", "OPEN-3", "LEASE-2")
+    assert [result.outcome for result in results.values()] == [
+        Outcome.PASSED,
+        Outcome.PASSED,
+        Outcome.FAILED,
+        Outcome.NOT_TESTABLE,
+    ]
+    assert "RESOURCE_EXHAUSTED" in results["LEASE-2"].received
+
+
+async def test_a_server_without_the_service_is_no_worker() -> None:
+    async with ScriptedWorker(has_service=False) as server:
+        with pytest.raises(UnreachableError, match="without a load reporter"):
+            await anext(check_worker(server.address))
+
+
+async def test_nobody_at_the_address_is_an_error_and_no_verdict() -> None:
+    async with ScriptedWorker() as server:
+        address = server.address
+    with pytest.raises(UnreachableError, match=r"no connection within 0\.5 s"):
+        await anext(check_worker(address, timeout_seconds=0.5))
+
+
+@pytest.mark.parametrize("clause", ["OPEN-8", "open-1", ""])
+async def test_a_clause_that_there_isnt_is_named_with_those_that_there_are(clause: str) -> None:
+    with pytest.raises(ConfigError, match=rf"clause '{clause}' is not in the contract: allowed are OPEN-1, "):
+        await anext(check_worker("127.0.0.1:1", [clause]))
