@@ -10,8 +10,8 @@ nothing has to be waited for. `wire_report` and `wire_rank` make messages that b
         report = await anext(client)
 """
 
-from loadmonitor_router.testing.clock import ManualClock
+from loadmonitor_router.testing.clock import ManualClock, settle
 from loadmonitor_router.testing.messages import wire_rank, wire_report
 from loadmonitor_router.testing.worker import ScriptedStream, ScriptedWorker
 
-__all__ = ["ManualClock", "ScriptedStream", "ScriptedWorker", "wire_rank", "wire_report"]
+__all__ = ["ManualClock", "ScriptedStream", "ScriptedWorker", "settle", "wire_rank", "wire_report"]

@@ -14,13 +14,13 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from loadmonitor_worker.testing.clock import ManualClock, ManualTimer, settle
+from loadmonitor_worker.testing.clock import ManualClock, settle
 from loadmonitor_worker.testing.source import FakeSource, rank
 
 if TYPE_CHECKING:
     from loadmonitor_worker.testing.router import ScriptedRouter
 
-__all__ = ["FakeSource", "ManualClock", "ManualTimer", "ScriptedRouter", "rank", "settle"]
+__all__ = ["FakeSource", "ManualClock", "ScriptedRouter", "rank", "settle"]
 
 
 def __getattr__(name: str) -> Any:
