@@ -18,7 +18,7 @@ async def after_an_error(trial: Trial) -> str:
     """Causes four errors, by a wrong first frame, a bad `register`, a bad `update_config` and a replacement, and reads to the end of each stream."""
     streams: dict[str, RouterStream] = {}
     for name, frame in (("a wrong first frame", keep_alive()), ("a blank router_id", register(""))):
-        streams[name] = await trial.open()
+        streams[name] = trial.open()
         await streams[name].send(frame)
     updated = await trial.registered()
     await updated.stream.send(update(interval_ms=0))
@@ -70,7 +70,7 @@ async def no_frames(trial: Trial) -> str:
         session = await trial.registered()
         await session.stream.send(frame)
         await session.stream.refusal("INVALID_ARGUMENT", name)
-    stream = await trial.open()
+    stream = trial.open()
     await stream.send(register("r" * _OVERSIZED))
     frames, status = await stream.ending()
     if frames or status is not grpc.StatusCode.RESOURCE_EXHAUSTED:

@@ -19,7 +19,7 @@ _ROUNDING_MS = 5
 @check("REPORT-1", expects="the same report for every session that is due")
 async def shared(trial: Trial) -> str:
     """Registers six streams at the same moment, takes ten reports on each and compares those with the same number. How often the engine is read doesn't show from here."""
-    streams = [await trial.open() for _ in range(_TOGETHER)]
+    streams = [trial.open() for _ in range(_TOGETHER)]
     frames = [register(trial.router_id(), interval_ms=trial.short_ms) for _ in streams]
     await asyncio.gather(*(stream.send(frame) for stream, frame in zip(streams, frames, strict=True)))
     seen: dict[tuple[str, int], LoadReport] = {}

@@ -3,8 +3,6 @@
 import asyncio
 import time
 from contextlib import suppress
-from types import TracebackType
-from typing import Self
 
 import grpc
 import grpc.aio
@@ -24,7 +22,7 @@ class Silence(Deviation):
 
 
 class RouterStream:
-    """One Monitor call on a connection of its own; enter to dial, leave to say `stop` and hang up.
+    """One Monitor call on a connection of its own.
 
     Attributes:
         opened_at: When it was dialled, in seconds of `time.monotonic`.
@@ -41,21 +39,22 @@ class RouterStream:
         self._ended = asyncio.Event()
         self.received_at: float = 0.0
 
-    async def __aenter__(self) -> Self:
+    def dial(self) -> None:
+        """Open the call; there is no need to wait for the connection."""
         self._channel = grpc.aio.insecure_channel(self._address, options=tuple(client_options().items()))
         opening: grpc.aio.StreamStreamMultiCallable[bytes, bytes] = self._channel.stream_stream(MONITOR_METHOD)
         self._call = opening()
         self.opened_at: float = time.monotonic()
         # Never cancelled: that would cancel the call. Iterating also delivers what a failed write would hide from read().
         self._reading = asyncio.create_task(self._read(), name="conformance-read")
-        return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def close(self) -> None:
+        """Say `stop` and hang up.
+
+        A Worker that counts sessions has counted this one off before the next check begins.
+        """
         self._reads.set()
-        if not self._ended.is_set() and error is None:
-            # A Worker that counts sessions has counted this one off before the next check begins.
+        if not self.ended:
             with suppress(TimeoutError, Silence):
                 async with asyncio.timeout(_GOODBYE_SECONDS):
                     await self.send(stop())

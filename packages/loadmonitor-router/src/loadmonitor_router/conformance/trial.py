@@ -1,8 +1,8 @@
 """What a check has at hand: streams to the Worker under test, and what is known of it."""
 
+import asyncio
 import secrets
 from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
@@ -88,7 +88,7 @@ class Trial:
         self.timeout_seconds = timeout_seconds
         self.known = known
         self.shut_down = shut_down
-        self._streams = AsyncExitStack()
+        self._streams: list[RouterStream] = []
 
     async def __aenter__(self) -> Self:
         return self
@@ -108,13 +108,17 @@ class Trial:
         """Return an id that nobody else uses."""
         return f"loadmonitor-conformance-{secrets.token_hex(8)}"
 
-    async def open(self) -> RouterStream:
+    def open(self) -> RouterStream:
         """Dial, and send nothing yet."""
-        return await self._streams.enter_async_context(RouterStream(self._address, self.timeout_seconds))
+        stream = RouterStream(self._address, max(self.timeout_seconds, 2 * self.short_ms / 1_000))
+        stream.dial()
+        self._streams.append(stream)
+        return stream
 
     async def hang_up(self) -> None:
         """Close every stream, so that a Worker which serves few has room again."""
-        await self._streams.aclose()
+        streams, self._streams = self._streams, []
+        await asyncio.gather(*(stream.close() for stream in streams))
 
     async def registered(
         self,
@@ -130,7 +134,7 @@ class Trial:
             Deviation: The first frame isn't the acknowledgement.
         """
         name = self.router_id() if router_id is None else router_id
-        stream = await self.open()
+        stream = self.open()
         await stream.send(register(name, interval_ms=interval_ms, lease_ms=lease_ms, window=window))
         frame = await stream.receive()
         if frame is None:

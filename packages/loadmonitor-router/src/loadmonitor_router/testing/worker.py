@@ -7,6 +7,7 @@ from typing import Self
 
 import grpc
 import grpc.aio
+from google.protobuf.message import DecodeError
 
 import loadmonitor_proto as wire
 from loadmonitor_proto.service import add_load_monitor_servicer
@@ -25,14 +26,21 @@ class ScriptedStream:
         """Wrap the server's side of the call."""
         self._context = context
         self._obeys_stop = obeys_stop
-        self._frames: asyncio.Queue[wire.RouterFrame | None] = asyncio.Queue()
+        self._frames: asyncio.Queue[wire.RouterFrame | DecodeError | None] = asyncio.Queue()
         self._over = asyncio.Event()
         self._status: tuple[grpc.StatusCode, str] | None = None
         self.register: wire.RegisterRequest = wire.RegisterRequest()
 
     async def receive(self) -> wire.RouterFrame | None:
-        """Wait for the Router's next frame; None once it says no more or is gone."""
-        return await self._frames.get()
+        """Wait for the Router's next frame; None once it says no more or is gone.
+
+        Raises:
+            AssertionError: It sent bytes that are no frame.
+        """
+        frame = await self._frames.get()
+        if isinstance(frame, DecodeError):
+            raise AssertionError("the Router sent bytes that are no RouterFrame") from frame
+        return frame
 
     async def send(self, frame: wire.WorkerFrame | bytes) -> None:
         """Send any frame, or bytes that are none."""
@@ -87,6 +95,8 @@ class ScriptedStream:
                 self._frames.put_nowait(frame)
                 if self._obeys_stop and frame.HasField("stop"):
                     self.end()
+        except DecodeError as error:
+            self._frames.put_nowait(error)
         finally:
             self._frames.put_nowait(None)
 
