@@ -3,15 +3,12 @@
 Fails when the kit and docs/contract.md don't have the same clauses.
 """
 
-import argparse
 import sys
 
 from check_contract import CLAUSE, ROOT
-from loadmonitor_router.conformance import CHECKS, Check
+from generated_table import GeneratedTable
 
-DOCUMENT = ROOT / "docs" / "conformance.md"
-BEGIN = "<!-- scripts/gen_conformance.py writes what follows, from loadmonitor_router.conformance -->\n"
-END = "<!-- up to here -->\n"
+from loadmonitor_router.conformance import CHECKS, Check
 
 
 def row(check: Check) -> str:
@@ -26,30 +23,17 @@ def table() -> str:
     return head + "".join(f"{row(check)}\n" for check in CHECKS)
 
 
-def generated(text: str) -> str:
-    """Return the document with the table as the kit has it."""
-    before, _, rest = text.partition(BEGIN)
-    _, found, after = rest.partition(END)
-    if not found:
-        sys.exit(f"{DOCUMENT.name} lacks the lines between which the table stands: {BEGIN!r} and {END!r}")
-    return f"{before}{BEGIN}\n{table()}\n{END}{after}"
+TABLE = GeneratedTable("docs/conformance.md", "scripts/gen_conformance.py", "loadmonitor_router.conformance", table)
 
 
 def main() -> None:
-    """Write the table, or exit with status 1 when it isn't up to date."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing, fail when the table is out of date")
-    only_compare = parser.parse_args().check
+    """Write the table, or exit with status 1 when it isn't up to date or the clauses differ."""
     clauses = CLAUSE.findall((ROOT / "docs" / "contract.md").read_text())
-    if clauses != [check.clause for check in CHECKS]:
-        differing = set(clauses) ^ {check.clause for check in CHECKS}
-        sys.exit(f"docs/contract.md and the conformance kit differ in {', '.join(sorted(differing)) or 'their order'}")
-    text = DOCUMENT.read_text()
-    wanted = generated(text)
-    if not only_compare:
-        DOCUMENT.write_text(wanted)
-    elif text != wanted:
-        sys.exit("docs/conformance.md is out of date: uv run python scripts/gen_conformance.py")
+    known = [check.clause for check in CHECKS]
+    if clauses != known:
+        differing = ", ".join(sorted({*clauses} ^ {*known})) or "their order"
+        sys.exit(f"docs/contract.md and the conformance kit differ in {differing}")
+    TABLE.main(__doc__)
 
 
 if __name__ == "__main__":

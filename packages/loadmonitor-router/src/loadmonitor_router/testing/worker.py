@@ -26,7 +26,7 @@ class ScriptedStream:
         """Wrap the server's side of the call."""
         self._context = context
         self._obeys_stop = obeys_stop
-        self._frames: asyncio.Queue[wire.RouterFrame | DecodeError | None] = asyncio.Queue()
+        self._frames: asyncio.Queue[wire.RouterFrame | AssertionError | None] = asyncio.Queue()
         self._over = asyncio.Event()
         self._status: tuple[grpc.StatusCode, str] | None = None
         self.register: wire.RegisterRequest = wire.RegisterRequest()
@@ -38,8 +38,8 @@ class ScriptedStream:
             AssertionError: It sent bytes that are no frame.
         """
         frame = await self._frames.get()
-        if isinstance(frame, DecodeError):
-            raise AssertionError("the Router sent bytes that are no RouterFrame") from frame
+        if isinstance(frame, AssertionError):
+            raise frame
         return frame
 
     async def send(self, frame: wire.WorkerFrame | bytes) -> None:
@@ -95,8 +95,8 @@ class ScriptedStream:
                 self._frames.put_nowait(frame)
                 if self._obeys_stop and frame.HasField("stop"):
                     self.end()
-        except DecodeError as error:
-            self._frames.put_nowait(error)
+        except DecodeError:
+            self._frames.put_nowait(AssertionError("the Router sent bytes that are no RouterFrame"))
         finally:
             self._frames.put_nowait(None)
 
