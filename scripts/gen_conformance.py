@@ -7,7 +7,6 @@ import sys
 
 from check_contract import CLAUSE, ROOT
 from generated_table import GeneratedTable
-
 from loadmonitor_router.conformance import CHECKS, Check
 
 

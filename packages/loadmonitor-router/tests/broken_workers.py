@@ -121,6 +121,10 @@ def open_silently(self: ModelSession, request: wire.RegisterRequest, now: float)
     self.control.clear()
 
 
+def next_bytes(self: ModelSession) -> bytes | None:
+    return None if ModelSession.next_frame(self) is None else b"\x0a\xff"
+
+
 def acknowledge_again(self: ModelSession, *_: object) -> None:
     self.control.append(wire.WorkerFrame(registered=self.worker.first_version_acknowledgement(wire.RegisterRequest())))
     self.notify()
@@ -301,6 +305,7 @@ FAULTS = [
     Fault("OPEN-3", "a report comes before the acknowledgement", {"open": acknowledge_first}),
     Fault("OPEN-3", "a repeated register is acknowledged", also("on_repeated_register", acknowledge_again)),
     Fault("OPEN-3", "no acknowledgement", {"open": open_silently}),
+    Fault("OPEN-3", "bytes that are no frame", {"next_frame": next_bytes}),
     Fault("OPEN-4", "renewal after half the lease", told(renew_after_ms=4_500)),
     Fault("OPEN-4", "a field is missing", told(stale_after_ms=-1)),
     Fault("OPEN-4", "another instance is told than reports carry", worker=reports(lambda r: setattr(r, "source_instance_id", "x"))),

@@ -14,8 +14,8 @@ from model_worker import (
     judged,
 )
 
-from loadmonitor_router import ConfigError
-from loadmonitor_router.conformance import CHECKS, ClauseResult, Outcome, UnreachableError, check_worker
+from loadmonitor_router import ConfigError, NoReporterError
+from loadmonitor_router.conformance import CHECKS, ClauseResult, Outcome, check_worker
 from loadmonitor_router.testing import ScriptedWorker
 
 CLAUSES = [check.clause for check in CHECKS]
@@ -99,14 +99,14 @@ async def test_a_worker_that_refuses_every_register_is_judged_by_what_is_left() 
 
 async def test_a_server_without_the_service_is_no_worker() -> None:
     async with ScriptedWorker(has_service=False) as server:
-        with pytest.raises(UnreachableError, match="without a load reporter"):
+        with pytest.raises(NoReporterError, match="without a load reporter"):
             await anext(check_worker(server.address))
 
 
 async def test_nobody_at_the_address_is_an_error_and_no_verdict() -> None:
     async with ScriptedWorker() as server:
         address = server.address
-    with pytest.raises(UnreachableError, match=r"no connection within 0\.5 s"):
+    with pytest.raises(NoReporterError, match=r"no connection within 0\.5 s"):
         await anext(check_worker(address, timeout_seconds=0.5))
 
 

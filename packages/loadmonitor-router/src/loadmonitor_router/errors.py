@@ -9,6 +9,7 @@ LoadMonitorRouterError
 │   └── WatchExpiredError     a watch can't go on where it was; everything is listed again
 ├── InvalidReportError    a report breaks the contract; it is dropped and counted, the stream lives on
 ├── MissingExtraError     an optional dependency of the requested feature is not installed
+├── NoReporterError       no load reporter answers at the address, so there is nothing to judge
 ├── NoWorkerError         none of the candidates may be picked; it says why of each
 └── StreamRefusedError    the Worker refuses this registration for good; it isn't dialled again
 
@@ -91,6 +92,10 @@ class InvalidReportError(LoadMonitorRouterError, ValueError):
         self.reason = reason
         self.field = field
         self.dp_rank = dp_rank
+
+
+class NoReporterError(LoadMonitorRouterError):
+    """Nothing answers at the address, or what does has no load reporter; the message says which."""
 
 
 class NoWorkerError(LoadMonitorRouterError):

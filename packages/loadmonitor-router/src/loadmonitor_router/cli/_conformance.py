@@ -37,7 +37,7 @@ async def judge_worker(
 
     Raises:
         ConfigError: The address isn't one, or there is no such clause.
-        UnreachableError: No load reporter answers.
+        NoReporterError: No load reporter answers.
     """
     show = _json_line(worker) if as_json else _coloured() if is_terminal else _plain
     counts: Counter[Outcome] = Counter()

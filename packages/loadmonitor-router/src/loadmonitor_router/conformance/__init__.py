@@ -7,6 +7,6 @@ The command is `loadmonitor conformance HOST:PORT`. `CHECKS` says of each clause
 """
 
 from loadmonitor_router.conformance.results import Check, ClauseResult, Outcome
-from loadmonitor_router.conformance.run import CHECKS, UnreachableError, check_worker
+from loadmonitor_router.conformance.run import CHECKS, check_worker
 
-__all__ = ["CHECKS", "Check", "ClauseResult", "Outcome", "UnreachableError", "check_worker"]
+__all__ = ["CHECKS", "Check", "ClauseResult", "Outcome", "check_worker"]

@@ -11,7 +11,7 @@ from loadmonitor_router.config import normalize_address
 from loadmonitor_router.conformance import acknowledging, changing, ending, lease, opening, reporting
 from loadmonitor_router.conformance.results import Check, ClauseResult, Deviation, Outcome, Verdict
 from loadmonitor_router.conformance.trial import Acquaintance, Trial, extensions_told
-from loadmonitor_router.errors import ConfigError, LoadMonitorRouterError
+from loadmonitor_router.errors import ConfigError, NoReporterError
 
 CHECKS: tuple[Check, ...] = (
     opening.first_frame,
@@ -45,10 +45,6 @@ CHECKS: tuple[Check, ...] = (
 """The check of every clause, in the order of the contract."""
 
 
-class UnreachableError(LoadMonitorRouterError):
-    """Nothing at the address speaks the protocol, so that no clause can be judged."""
-
-
 async def check_worker(
     address: str,
     clauses: Sequence[str] = (),
@@ -69,7 +65,7 @@ async def check_worker(
 
     Raises:
         ConfigError: The address isn't one, or there is no such clause.
-        UnreachableError: Nothing answers, or what does has no load reporter.
+        NoReporterError: Nothing answers, or what does has no load reporter.
     """
     chosen = _chosen(clauses)
     target = normalize_address(address)
@@ -94,7 +90,7 @@ async def _acquaint(address: str, timeout_seconds: float) -> Acquaintance:
             session = await trial.registered()
         except Deviation as deviation:
             if "UNIMPLEMENTED" in str(deviation):
-                raise UnreachableError(f"{address} is a gRPC server without a load reporter") from None
+                raise NoReporterError(f"{address} is a gRPC server without a load reporter") from None
             return Acquaintance(problem=str(deviation))
         response = session.response
     least_ms = max(1, response.min_report_interval_ms)
@@ -107,7 +103,7 @@ async def _dial(address: str, timeout_seconds: float) -> None:
             async with asyncio.timeout(timeout_seconds):
                 await channel.channel_ready()
         except TimeoutError:
-            raise UnreachableError(f"{address}: no connection within {timeout_seconds:g} s") from None
+            raise NoReporterError(f"{address}: no connection within {timeout_seconds:g} s") from None
 
 
 async def _judge(item: Check, trial: Trial) -> ClauseResult:
