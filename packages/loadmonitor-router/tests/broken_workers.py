@@ -190,6 +190,11 @@ def renew_by_half(self: ModelSession, now: float) -> None:
     self.lease_until = now + self.lease / 2
 
 
+def repeat_with_half_the_lease(self: ModelSession, request: wire.RegisterRequest, now: float) -> None:
+    ModelSession.on_repeated_register(self, request, now)
+    self.lease_until = now + self.lease / 2
+
+
 def expire_late(self: ModelSession) -> None:
     if self.lease:
         self.lease, self.lease_until = 0.0, self.lease_until + 0.5
@@ -333,6 +338,7 @@ FAULTS = [
     Fault("LEASE-1", "an update doesn't renew", {"on_update": update_without_renewal}),
     Fault("LEASE-1", "a keep_alive doesn't renew", ignore("on_keep_alive")),
     Fault("LEASE-1", "half the lease is granted", {"renew": renew_by_half}),
+    Fault("LEASE-1", "a repeated register renews by half", {"on_repeated_register": repeat_with_half_the_lease}),
     Fault("LEASE-2", "leases never end", ignore("expire")),
     Fault("LEASE-2", "another code for the end of the lease", refuse("expire", "SHUTTING_DOWN")),
     Fault("LEASE-2", "reports go on after the lease", {"expire": expire_late}),

@@ -65,9 +65,9 @@ def test_every_clause_about_workers_can_be_passed(verdicts: Verdicts) -> None:
     assert passed == set(CLAUSES) - ROUTERS_ONLY
 
 
-async def test_results_come_in_the_order_of_the_contract_whatever_the_order_asked_for() -> None:
-    results = await judged(ModelWorker(), "END-1", "OPEN-1")
-    assert list(results) == ["OPEN-1", "END-1"]
+async def test_results_come_in_the_order_of_the_contract_but_the_end_of_the_worker_comes_last() -> None:
+    results = await judged(ModelWorker(), "END-2", "END-4", "OPEN-1")
+    assert list(results) == ["OPEN-1", "END-4", "END-2"]
 
 
 async def test_deadlines_that_all_sessions_share_are_recognised() -> None:
