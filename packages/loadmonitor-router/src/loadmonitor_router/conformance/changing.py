@@ -8,7 +8,7 @@ from loadmonitor_router.conformance.frames import DAY_MS, LONG_LEASE_MS, describ
 from loadmonitor_router.conformance.pace import GRANTED_PACE_MS, at_least
 from loadmonitor_router.conformance.results import Deviation, check
 from loadmonitor_router.conformance.stream import RouterStream
-from loadmonitor_router.conformance.trial import QUIET_SECONDS, Trial, best_of_three
+from loadmonitor_router.conformance.trial import QUIET_SECONDS, Trial
 
 _FIRST_LEASE_MS = 800
 _OUTLIVED_MS = 1_200
@@ -55,7 +55,7 @@ async def new_terms(trial: Trial) -> str:
                 age_ms = report.report_time_unix_ms - first.report_time_unix_ms
         return ""
 
-    await best_of_three(outlive)
+    await trial.best_of_three(outlive)
     return f"interval and lease changed by {' and by '.join(_CHANGES)}, without an answer or an extra report"
 
 
@@ -98,7 +98,7 @@ async def deadlines(trial: Trial) -> str:
             return "deadlines that all sessions share"
         raise Deviation(f"a report {apart_ms} ms after the first, at an interval of {interval_ms} ms after a day's")
 
-    received = await best_of_three(keeps_anchor)
+    received = await trial.best_of_three(keeps_anchor)
     steady = await trial.registered(interval_ms=trial.short_ms)
     await at_least(steady.stream, trial.short_ms)
     return received

@@ -5,7 +5,7 @@ import time
 
 from loadmonitor_router.conformance.frames import describe, keep_alive, register, stop, update
 from loadmonitor_router.conformance.results import Deviation, check
-from loadmonitor_router.conformance.trial import QUIET_SECONDS, Trial, best_of_three
+from loadmonitor_router.conformance.trial import QUIET_SECONDS, Trial
 
 _RENEWED_LEASE_MS = 1_000
 _PAUSE = 0.75  # of a lease, between frames that renew it
@@ -40,7 +40,7 @@ async def renewal(trial: Trial) -> str:
             raise Deviation(f"the end {lived_ms:.0f} ms after a frame that renewed a lease of {_RENEWED_LEASE_MS} ms")
         return f"the lease was renewed by every frame, and ended {lived_ms:.0f} ms after the last"
 
-    return await best_of_three(renew)
+    return await trial.best_of_three(renew)
 
 
 @check("LEASE-2", expects="the error LEASE_EXPIRED for a silent Router, and no report after the lease")

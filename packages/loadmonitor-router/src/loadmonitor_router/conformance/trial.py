@@ -149,18 +149,17 @@ class Trial:
         session = await self.registered(interval_ms=self.short_ms)
         return [await session.stream.report() for _ in range(count)]
 
+    async def best_of_three(self, attempt: Callable[[], Awaitable[str]]) -> str:
+        """Return what an attempt received that went well; each begins without open streams.
 
-async def best_of_three(attempt: Callable[[], Awaitable[str]]) -> str:
-    """Return what an attempt received that went well.
+        For what has an upper bound in time: a machine that stalled once isn't a fault, one that misses it always is.
 
-    For what has an upper bound in time: a machine that stalled once isn't a fault, one that misses it always is.
-
-    Raises:
-        Deviation: Every attempt failed; this is the last one's.
-    """
-    for _ in range(_ATTEMPTS - 1):
-        try:
-            return await attempt()
-        except Deviation:
-            continue
-    return await attempt()
+        Raises:
+            Deviation: Every attempt failed; this is the last one's.
+        """
+        for _ in range(_ATTEMPTS - 1):
+            try:
+                return await attempt()
+            except Deviation:
+                await self.hang_up()
+        return await attempt()
