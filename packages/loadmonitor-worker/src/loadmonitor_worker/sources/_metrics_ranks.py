@@ -12,7 +12,7 @@ from loadmonitor_worker.snapshot import RankSnapshot
 from loadmonitor_worker.sources._metrics_series import ByRank, Told, tell
 from loadmonitor_worker.sources._metrics_terms import REFERABLE, Reading, Term
 from loadmonitor_worker.sources._prom_text import MetricsReason, Samples, plain_name
-from loadmonitor_worker.sources.metrics_mapping import CAPACITIES, MetricsMapping
+from loadmonitor_worker.sources.metrics_mapping import CAPACITIES, NEEDED, MetricsMapping
 
 _RATIOS: Final = ("token_usage", "cache_hit_rate", "utilization")
 """Never added."""
@@ -122,9 +122,22 @@ class _Text:
         """Return the ranks; see `read_ranks`."""
         question = self._question
         self._refuse_sleep()
-        chosen = {field: self._choose(field) for field in question.fields}
+        unknown = {
+            field: f"{question.mapping.engine} has no metric for it" for field in _UNSET if field not in question.fields
+        }
+        chosen: dict[str, Reading | None] = {}
+        for field in question.fields:
+            try:
+                chosen[field] = self._choose(field)
+            except SourceUnavailableError as problem:
+                if field not in question.mapping.optional:
+                    raise
+                unknown[field] = str(problem)
+        for field in NEEDED:
+            # Before all others: what lacks these is hardly this engine's text.
+            if chosen[field] is None:
+                raise self._refusal(self._absent(field), field)
         ranks = self._ranks(chosen)
-        unknown = {field: f"{question.mapping.engine} has no metric for it" for field in _UNSET if field not in chosen}
         snapshots = []
         for rank in ranks:
             read = partial(self._read, rank=rank, alone=len(ranks) == 1)
@@ -135,10 +148,7 @@ class _Text:
                     values[field] = self._value(field, reading, read, values, told)
                 except _Unknown as problem:
                     if field not in question.mapping.optional:
-                        raise SourceUnavailableError(
-                            problem.reason,
-                            f"{question.where} {problem}, which tells {field}{self._advice(problem, field)}",
-                        ) from None
+                        raise self._refusal(problem, field) from None
                     unknown.setdefault(field, f"{question.mapping.engine} {problem}")
             stamp = min([requested_unix_ms, *(item.unix_ms for item in told if item.unix_ms is not None)])
             snapshots.append(RankSnapshot(dp_rank=rank, snapshot_time_unix_ms=stamp, **values))
@@ -197,9 +207,7 @@ class _Text:
         if field in question.fixed:
             return question.fixed[field]
         if reading is None:
-            terms = [term for choice in question.readings(field) for term in choice.terms]
-            names = " or ".join(f"{question.prefix}{term}" for term in terms if not self._tell(term, adds=True))
-            raise _Unknown(MetricsReason.FAMILY_ABSENT, f"shows no {names}")
+            raise self._absent(field)
         product = reading.factor
         for term in reading.terms:
             item = read(term, field)
@@ -215,12 +223,19 @@ class _Text:
             product *= values[name]
         return _fit(field, product, reading, optional=field in question.mapping.optional)
 
-    def _advice(self, problem: _Unknown, field: str) -> str:
+    def _absent(self, field: str) -> _Unknown:
+        question = self._question
+        terms = [term for choice in question.readings(field) for term in choice.terms]
+        names = " or ".join(f"{question.prefix}{term}" for term in terms if not self._tell(term, adds=True))
+        return _Unknown(MetricsReason.FAMILY_ABSENT, f"shows no {names}")
+
+    def _refusal(self, problem: _Unknown, field: str) -> SourceUnavailableError:
+        advice = ""
         if field in CAPACITIES:
-            return f": if the engine never tells it, give {field} yourself"
-        if problem.reason is MetricsReason.FAMILY_ABSENT:
-            return f": {self._question.mapping.engine} is starting, or something else answers"
-        return ""
+            advice = f": if the engine never tells it, give {field} yourself"
+        elif problem.reason is MetricsReason.FAMILY_ABSENT:
+            advice = f": {self._question.mapping.engine} is starting, or something else answers"
+        return SourceUnavailableError(problem.reason, f"{self._question.where} {problem}, which tells {field}{advice}")
 
     def _read(self, term: Term, field: str, *, rank: int, alone: bool) -> Told:
         by_rank = self._tell(term, adds=field not in _RATIOS)

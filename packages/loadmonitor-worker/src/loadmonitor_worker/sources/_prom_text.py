@@ -20,6 +20,7 @@ _OPENMETRICS_TYPE: Final = "application/openmetrics-text"
 _END: Final = "# EOF"
 _NAME_ENDS: Final = "{ \t"
 _TOTAL: Final = "_total"
+_EXEMPLAR: Final = " # {"
 
 
 class MetricsReason(StrEnum):
@@ -100,7 +101,8 @@ def read_samples(
     openmetrics = _claims_openmetrics(content_type, ended=ended)
     if openmetrics and not ended:
         raise _bad(where, content_type, f"its last line is not {_END}, so it was cut off, or is another format")
-    text = "\n".join([*_lines_of(lines, frozenset(wanted)), *([_END] if openmetrics else [])]) + "\n"
+    chosen = _lines_of(lines, frozenset(wanted))
+    text = "\n".join([*(_with_types(chosen) if openmetrics else chosen), *([_END] if openmetrics else [])]) + "\n"
     samples: dict[str, list[Sample]] = {}
     try:
         for family in parsers[openmetrics](text):
@@ -120,17 +122,27 @@ def _claims_openmetrics(content_type: str, *, ended: bool) -> bool:
     return ended and not names_classic
 
 
-def _lines_of(lines: Iterable[str], wanted: frozenset[str]) -> Iterator[str]:
-    """Yield the lines of wanted samples, and of the types that a parser needs for a counter."""
+def _lines_of(lines: Iterable[str], wanted: frozenset[str]) -> list[str]:
+    """Return the lines of wanted samples, those of one metric together, as OpenMetrics has it."""
+    found: dict[str, list[str]] = {}
     for line in lines:
-        if line.startswith("#"):
-            words = line.split(maxsplit=3)
-            if len(words) == 4 and words[1] == "TYPE" and words[3].strip() == "counter":
-                name = plain_name(words[2])
-                if name in wanted or name + _TOTAL in wanted:
-                    yield line
-        elif (name := _name_of(line)) and plain_name(name) in wanted:
-            yield line
+        if not line.startswith("#") and plain_name(name := _name_of(line)) in wanted:
+            found.setdefault(name, []).append(line)
+    return [line for of_name in found.values() for line in of_name]
+
+
+def _with_types(lines: Iterable[str]) -> Iterator[str]:
+    """Yield the lines, and before one that has an exemplar that it is a counter, without which the parser refuses it.
+
+    The types of the text itself don't serve: prometheus_client writes `# TYPE vllm:x` over samples of `vllm_x`.
+    """
+    typed = set()
+    for line in lines:
+        name = _name_of(line)
+        if _EXEMPLAR in line and name not in typed:
+            typed.add(name)
+            yield f"# TYPE {name.removesuffix(_TOTAL)} counter"
+        yield line
 
 
 def _name_of(line: str) -> str:
