@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager, suppress
 
 import pytest
-from http_engine import Answer, HttpEngine, Writer, http_engine, ok, response
+from http_engine import Answer, HttpEngine, Writer, failure, http_engine, ok, response
 from metrics_texts import NOW, sglang, text_of, vllm
 
 from loadmonitor_worker._pull import Puller
@@ -35,12 +35,6 @@ async def source_of(
     source = MetricsSource(mapping, engine.url, **given)  # type: ignore[arg-type]
     async with aclosing(source):
         yield source
-
-
-async def failure(source: MetricsSource) -> SourceUnavailableError:
-    with pytest.raises(SourceUnavailableError) as caught:
-        await source.get_loads()
-    return caught.value
 
 
 async def attempt(source: MetricsSource) -> Attempt:
