@@ -7,7 +7,7 @@ from pathlib import Path
 from loadmonitor_worker import RankSnapshot
 from loadmonitor_worker.sources import MetricsMapping
 from loadmonitor_worker.sources._metrics_ranks import MetricsLoads, Question, read_ranks
-from loadmonitor_worker.sources._prom_text import prometheus_parsers, read_samples
+from loadmonitor_worker.sources._prom_text import lines_of, prometheus_parsers, read_samples
 
 DATA = Path(__file__).parent / "data" / "metrics"
 NOW = 1_800_000_000_000
@@ -34,7 +34,11 @@ def read(
     declared = mapping if isinstance(mapping, MetricsMapping) else MetricsMapping.load(mapping)
     question = Question(declared, fixed, select or {}, prefix, unlabelled_rank, WHERE)
     samples = read_samples(
-        text.encode(errors="surrogateescape"), content_type, question.wanted, prometheus_parsers("a test"), where=WHERE
+        text.encode(errors="surrogateescape"),
+        content_type,
+        lines_of(question.wanted),
+        prometheus_parsers("a test"),
+        where=WHERE,
     )
     return read_ranks(samples, question, requested_unix_ms=NOW)
 

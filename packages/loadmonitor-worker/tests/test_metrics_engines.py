@@ -361,6 +361,13 @@ def test_a_time_that_the_text_gives_makes_a_rank_older_and_never_newer() -> None
     assert [rank.snapshot_time_unix_ms for rank in ranks(vllm().replace("} 1\n", f"}} 1 {NOW + 9_000}\n"))] == [NOW]
 
 
+def test_of_copies_with_times_the_oldest_dates_the_rank() -> None:
+    times = (NOW - 5_000, NOW - 7_000, NOW - 6_000)
+    copies = "".join(f'vllm:kv_cache_usage_perc{{engine="0",pid="{at}"}} 0.5 {at}\n' for at in times)
+    text = vllm(labels='{engine="0"}').replace('vllm:kv_cache_usage_perc{engine="0"} 0.5\n', copies)
+    assert [rank.snapshot_time_unix_ms for rank in ranks(text)] == [NOW - 7_000]
+
+
 def test_values_labels_and_times_of_odd_shapes_are_read() -> None:
     text = (
         'vllm:gpu_cache_usage_perc{model_name="my model"} 0.75 1719849600000\n'

@@ -8,7 +8,8 @@ odd line among them says nothing about the gauges.
 """
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping
+import re
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib import import_module
@@ -18,7 +19,6 @@ from loadmonitor_worker.errors import MissingExtraError, SourceUnavailableError
 
 _OPENMETRICS_TYPE: Final = "application/openmetrics-text"
 _END: Final = "# EOF"
-_NAME_ENDS: Final = "{ \t"
 _TOTAL: Final = "_total"
 _EXEMPLAR: Final = " # {"
 
@@ -78,15 +78,25 @@ def prometheus_parsers(feature: str) -> tuple[Any, Any]:
     return classic.text_string_to_metric_families, openmetrics.text_string_to_metric_families
 
 
+def lines_of(names: Collection[str]) -> re.Pattern[str]:
+    """Return what finds the samples of some metrics in a text, each as its name and its whole line.
+
+    Args:
+        names: Names without colons; each also finds the same name with colons, and no longer one.
+    """
+    either = "|".join(name.replace("_", "[_:]") for name in sorted(names))
+    return re.compile(rf"^([ \t]*({either})(?=[{{ \t]).*)$", re.MULTILINE)
+
+
 def read_samples(
-    body: bytes, content_type: str, wanted: Collection[str], parsers: tuple[Any, Any], *, where: str
+    body: bytes, content_type: str, wanted: re.Pattern[str], parsers: tuple[Any, Any], *, where: str
 ) -> Samples:
     """Return the samples of the wanted names.
 
     Args:
         body: The whole answer.
         content_type: What it claims to be; "" when it claims nothing.
-        wanted: Names without colons; each also matches the same name with colons, and no longer name.
+        wanted: What `lines_of` returned.
         parsers: What `prometheus_parsers` returned.
         where: What was asked, for messages.
 
@@ -94,18 +104,20 @@ def read_samples(
         SourceUnavailableError: It is no text in UTF-8, was cut off, or a wanted line can't be read; `reason` is MetricsReason.BAD_TEXT.
     """
     try:
-        lines = body.decode().split("\n")
+        text = body.decode()
     except UnicodeDecodeError as error:
         raise _bad(where, content_type, f"byte {error.start} of {len(body)} is not UTF-8") from None
-    ended = next((line.strip() for line in reversed(lines) if line.strip()), "") == _END
+    ended = text.rstrip().rpartition("\n")[2].strip() == _END
     openmetrics = _claims_openmetrics(content_type, ended=ended)
     if openmetrics and not ended:
         raise _bad(where, content_type, f"its last line is not {_END}, so it was cut off, or is another format")
-    chosen = _lines_of(lines, frozenset(wanted))
-    text = "\n".join([*(_with_types(chosen) if openmetrics else chosen), *([_END] if openmetrics else [])]) + "\n"
+    by_name: dict[str, list[str]] = {}
+    for line, name in wanted.findall(text):
+        by_name.setdefault(name, []).append(line)
+    chosen = "\n".join([*_in_order(by_name), *([_END] if openmetrics else [])]) + "\n"
     samples: dict[str, list[Sample]] = {}
     try:
-        for family in parsers[openmetrics](text):
+        for family in parsers[openmetrics](chosen):
             for sample in family.samples:
                 samples.setdefault(plain_name(sample.name), []).append(_sample(sample))
     except (ValueError, TypeError, IndexError, KeyError) as error:
@@ -122,33 +134,16 @@ def _claims_openmetrics(content_type: str, *, ended: bool) -> bool:
     return ended and not names_classic
 
 
-def _lines_of(lines: Iterable[str], wanted: frozenset[str]) -> list[str]:
-    """Return the lines of wanted samples, those of one metric together, as OpenMetrics has it."""
-    found: dict[str, list[str]] = {}
-    for line in lines:
-        if not line.startswith("#") and plain_name(name := _name_of(line)) in wanted:
-            found.setdefault(name, []).append(line)
-    return [line for of_name in found.values() for line in of_name]
+def _in_order(by_name: Mapping[str, list[str]]) -> Iterator[str]:
+    """Yield the lines of one metric after those of another, as OpenMetrics has it.
 
-
-def _with_types(lines: Iterable[str]) -> Iterator[str]:
-    """Yield the lines, and before one that has an exemplar that it is a counter, without which the parser refuses it.
-
-    The types of the text itself don't serve: prometheus_client writes `# TYPE vllm:x` over samples of `vllm_x`.
+    Before a metric with an exemplar goes that it is a counter, or the parser would refuse it. The types that the text gives don't
+    serve: prometheus_client writes `# TYPE vllm:x` over samples of `vllm_x`.
     """
-    typed = set()
-    for line in lines:
-        name = _name_of(line)
-        if _EXEMPLAR in line and name not in typed:
-            typed.add(name)
+    for name, lines in by_name.items():
+        if any(_EXEMPLAR in line for line in lines):
             yield f"# TYPE {name.removesuffix(_TOTAL)} counter"
-        yield line
-
-
-def _name_of(line: str) -> str:
-    line = line.lstrip()
-    end = min((at for sign in _NAME_ENDS if (at := line.find(sign)) >= 0), default=0)
-    return line[:end]
+        yield from lines
 
 
 def _sample(sample: Any) -> Sample:

@@ -10,7 +10,7 @@ from loadmonitor_worker.snapshot import RankSnapshot
 from loadmonitor_worker.sources._http_answer import check_answer
 from loadmonitor_worker.sources._http_get import HttpGet, authorization, checked_url, httpx_module
 from loadmonitor_worker.sources._metrics_ranks import Question, read_ranks
-from loadmonitor_worker.sources._prom_text import prometheus_parsers, read_samples
+from loadmonitor_worker.sources._prom_text import lines_of, prometheus_parsers, read_samples
 from loadmonitor_worker.sources._time import system_unix_ms
 from loadmonitor_worker.sources._v1_loads import MOST_RANKS
 from loadmonitor_worker.sources.metrics_mapping import CAPACITIES, MetricsMapping
@@ -108,7 +108,7 @@ class MetricsSource:
             first_dp_rank,
             self._http.url,
         )
-        self._wanted = self._question.wanted
+        self._wanted = lines_of(self._question.wanted)
         self._unix_ms = unix_ms
         self._given_dp_size = dp_size
         self._dp_ranks = frozenset(range(first_dp_rank, first_dp_rank + (dp_size or 0)))
