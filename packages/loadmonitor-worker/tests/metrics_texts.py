@@ -6,7 +6,8 @@ from pathlib import Path
 
 from loadmonitor_worker import RankSnapshot
 from loadmonitor_worker.sources import MetricsMapping
-from loadmonitor_worker.sources._metrics_ranks import MetricsLoads, Question, read_ranks
+from loadmonitor_worker.sources._metrics_question import Question
+from loadmonitor_worker.sources._metrics_ranks import MetricsLoads, read_ranks
 from loadmonitor_worker.sources._prom_text import lines_of, prometheus_parsers, read_samples
 
 DATA = Path(__file__).parent / "data" / "metrics"

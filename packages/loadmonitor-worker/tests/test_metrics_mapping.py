@@ -122,6 +122,8 @@ def test_a_reading_that_is_none_is_shown_where(text: str, words: str) -> None:
             "m: optional names num_used_tokens: allowed are fields of",
         ),
         (HEAD + "optional = ['num_running_reqs']\n" + FIELDS, "m: optional names num_running_reqs"),
+        (HEAD + "rank_label = 'r'\ncopies = ['r']\n" + FIELDS, "m: label 'r' has two meanings"),
+        (HEAD + "parts = ['p']\ncopies = ['p']\n" + FIELDS, "m: label 'p' has two meanings"),
         (HEAD + "awake = 'a * b'\n" + FIELDS, "m: awake='a * b' is not allowed: a single metric is"),
         (HEAD.replace('"Triton"', '""') + FIELDS, "m: engine='' is not allowed: a text is"),
         (HEAD.replace('engine = "Triton"\n', "") + FIELDS, "m: engine=None is not allowed: a text is"),

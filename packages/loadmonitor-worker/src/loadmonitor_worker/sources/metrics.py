@@ -9,7 +9,8 @@ from loadmonitor_worker.errors import ConfigError
 from loadmonitor_worker.snapshot import RankSnapshot
 from loadmonitor_worker.sources._http_answer import check_answer
 from loadmonitor_worker.sources._http_get import HttpGet, authorization, checked_url, httpx_module
-from loadmonitor_worker.sources._metrics_ranks import Question, read_ranks
+from loadmonitor_worker.sources._metrics_question import Question
+from loadmonitor_worker.sources._metrics_ranks import read_ranks
 from loadmonitor_worker.sources._prom_text import lines_of, prometheus_parsers, read_samples
 from loadmonitor_worker.sources._time import system_unix_ms
 from loadmonitor_worker.sources._v1_loads import MOST_RANKS

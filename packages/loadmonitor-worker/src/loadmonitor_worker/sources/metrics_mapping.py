@@ -106,14 +106,20 @@ class MetricsMapping:
             raise ConfigError(
                 f"{where}: optional names {', '.join(wrong)}: allowed are fields of [fields] other than {', '.join((*NEEDED, *CAPACITIES))}"
             )
+        rank_label = _text(document, "rank_label", where, default="") or None
+        copies, parts = _names(document, "copies", where), _names(document, "parts", where)
+        if twice := sorted(copies & parts | {rank_label} & (copies | parts), key=str):
+            raise ConfigError(
+                f"{where}: label {twice[0]!r} has two meanings: one of rank_label, copies and parts is allowed"
+            )
         awake = _text(document, "awake", where, default="")
         return cls(
             engine=_text(document, "engine", where),
             readings=MappingProxyType(readings),
             path=path,
-            rank_label=_text(document, "rank_label", where, default="") or None,
-            copies=_names(document, "copies", where),
-            parts=_names(document, "parts", where),
+            rank_label=rank_label,
+            copies=copies,
+            parts=parts,
             awake=_only_term(parse_reading(awake, f"{where}: awake"), f"{where}: awake={awake!r}") if awake else None,
             optional=optional,
         )
