@@ -81,6 +81,16 @@ async def test_serve_reports_an_engine_by_a_mapping_of_the_users_own(tmp_path: P
             report = await healthy(router)
             [rank] = report.ranks
             assert (rank.dp_rank, rank.num_running_reqs, rank.num_waiting_reqs) == (3, 5, 6)
+            # Nothing else is sent: neither a use of the cache nor a rate that nobody told.
+            assert [field.name for field, _ in rank.ListFields()] == [
+                "dp_rank",
+                "snapshot_time_unix_ms",
+                "num_running_reqs",
+                "num_waiting_reqs",
+                "max_total_num_tokens",
+                "max_running_requests",
+                "utilization",
+            ]
 
 
 async def test_serve_starts_before_its_engine() -> None:
