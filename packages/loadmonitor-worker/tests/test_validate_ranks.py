@@ -58,7 +58,8 @@ OPTIONAL = {
 
 @pytest.mark.parametrize("name", [*INTEGERS, *FLOATS])
 def test_a_value_may_be_unknown_unless_nothing_is_known_of_a_rank_without_it(name: str) -> None:
-    unknown = replace(rank(), **{name: None})
+    nothing: Any = None
+    unknown = replace(rank(), **{name: nothing})
     if name in OPTIONAL:
         assert validate_ranks([unknown], frozenset({0}), clamp=False) == ([unknown], 0)
     else:
