@@ -4,7 +4,7 @@ import difflib
 import logging
 import re
 import types
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import MISSING, Field, dataclass, fields
 from enum import StrEnum
 from pathlib import Path
@@ -111,7 +111,7 @@ def _variables(environ: Mapping[str, str], settings: Mapping[str, object]) -> li
             _log.debug("%s is passed over: it has the form of a Kubernetes service link", variable)
         elif variable not in known:
             raise ConfigError(
-                f"the environment variable {variable} is no setting{_meant(variable, known)}; unset it or correct its name"
+                f"the environment variable {variable} is no setting{_meant(variable, known, PREFIX)}; unset it or correct its name"
             )
         elif text.strip():
             found.append((variable, text.strip()))
@@ -153,9 +153,11 @@ def _ways(name: str) -> str:
     return f"the flag --{name.replace('_', '-')} or the environment variable {variable_of(name)}"
 
 
-def _meant(name: str, choices: Mapping[str, object] | set[str]) -> str:
-    close = difflib.get_close_matches(name, choices, n=1, cutoff=0.8)
-    return f": did you mean {close[0]}?" if close else f": there are {', '.join(sorted(choices))}"
+def _meant(name: str, choices: Collection[str], prefix: str = "") -> str:
+    # Without the prefix that all have: it would make every name resemble every other.
+    bare = [choice.removeprefix(prefix) for choice in sorted(choices)]
+    close = difflib.get_close_matches(name.removeprefix(prefix), bare, n=1)
+    return f": did you mean {prefix}{close[0]}?" if close else f": there are {', '.join(sorted(choices))}"
 
 
 def _with_origins(error: SettingError, origins: Mapping[str, Origin]) -> ConfigError:
