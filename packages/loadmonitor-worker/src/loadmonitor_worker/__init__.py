@@ -12,11 +12,13 @@ from loadmonitor_worker.errors import (
     InvalidSnapshotError,
     LoadReporterError,
     MissingExtraError,
+    SettingError,
     SourceError,
     SourceUnavailableError,
 )
 from loadmonitor_worker.interfaces import Clock, LoadSnapshotSource, TimerHandle
 from loadmonitor_worker.reporter import LoadReporter, start_load_reporter
+from loadmonitor_worker.settings import LoadedSettings, Origin, load_settings
 from loadmonitor_worker.snapshot import RankSnapshot
 
 __all__ = [
@@ -27,13 +29,17 @@ __all__ = [
     "LoadReporter",
     "LoadReporterError",
     "LoadSnapshotSource",
+    "LoadedSettings",
     "MissingExtraError",
+    "Origin",
     "RankSnapshot",
     "ReporterConfig",
+    "SettingError",
     "SourceError",
     "SourceUnavailableError",
     "TimerHandle",
     "WorkerType",
     "add_cli_args",
+    "load_settings",
     "start_load_reporter",
 ]
