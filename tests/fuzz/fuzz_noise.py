@@ -83,8 +83,3 @@ async def bounded(awaitable: Awaitable[Any], what: str) -> Any:
             return await awaitable
     except TimeoutError:
         raise AssertionError(f"after {WAIT_SECONDS} s still waiting for {what}") from None
-
-
-async def nothing_is_left() -> None:
-    """Wait until no task is left."""
-    await eventually(lambda: not tasks(), tasks)

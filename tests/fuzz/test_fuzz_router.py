@@ -13,7 +13,8 @@ from typing import Self
 import grpc.aio
 import pytest
 from fuzz_frames import ACKNOWLEDGEMENTS, WORKER_FRAMES, WORKER_STREAMS, Stream
-from fuzz_noise import Noise, descriptors, eventually, nothing_is_left, tasks
+from fuzz_noise import descriptors, eventually, tasks
+from fuzz_run import fuzz
 from google.protobuf.message import DecodeError
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -40,6 +41,7 @@ from loadmonitor_router.testing import ManualClock, wire_report
 WHO = "the router"
 DECODER = "the router's decoder"
 NOW_NS = 10**15
+LIVES = st.tuples(WORKER_STREAMS, ACKNOWLEDGEMENTS, st.sampled_from([None, 1, 3]))
 _STATUS = {
     "unavailable": (grpc.StatusCode.UNAVAILABLE, "gone"),
     "internal": (grpc.StatusCode.INTERNAL, ""),
@@ -118,8 +120,9 @@ class Bench:
         self._tasks = self._descriptors = 0
         self._instances = 0
 
-    async def play(self, streams: list[Stream], acknowledgement: bytes, window: int | None) -> None:
+    async def play(self, life: tuple[list[Stream], bytes, int | None]) -> None:
         """Let a client hear what was drawn, stream after stream, and then a good report; nothing may be left of it."""
+        streams, acknowledgement, window = life
         async with self._client(window) as client:
             for number, stream in enumerate(streams):
                 await self._hear(client, stream)
@@ -190,32 +193,9 @@ def refused(record: logging.LogRecord) -> bool:
     return record.name == "loadmonitor_router.client" and "refuses this router" in record.getMessage()
 
 
-async def start(stack: AsyncExitStack, executed: Counter[str]) -> Bench:
-    """Start everything; leaving the stack closes it, and then nothing may be left."""
-    stack.push_async_callback(nothing_is_left)
+async def start(executed: Counter[str], stack: AsyncExitStack) -> Bench:
+    """Start everything; leaving the stack closes it."""
     return Bench(await stack.enter_async_context(FuzzWorker()), executed)
-
-
-def fuzz(executed: Counter[str], *, examples: int, least: int) -> None:
-    """Play so many examples, and so many again until the router has taken `least` frames."""
-    before = executed[WHO]
-    with asyncio.Runner() as runner, Noise(runner.get_loop(), expected=refused) as noise:
-        stack = AsyncExitStack()
-        try:
-            bench = runner.run(start(stack, executed))
-
-            @settings(max_examples=examples, derandomize=not least)
-            @given(WORKER_STREAMS, ACKNOWLEDGEMENTS, st.sampled_from([None, 1, 3]))
-            def play(streams: list[Stream], acknowledgement: bytes, window: int | None) -> None:
-                runner.run(bench.play(streams, acknowledgement, window))
-                assert not noise.heard
-
-            play()
-            while executed[WHO] - before < least:
-                play()
-        finally:
-            runner.run(stack.aclose())
-    assert not noise.heard
 
 
 def decode(executed: Counter[str], *, examples: int) -> None:
@@ -236,7 +216,7 @@ def decode(executed: Counter[str], *, examples: int) -> None:
 
 
 def test_whatever_a_worker_sends_the_router_goes_on_and_takes_the_next_good_report(executed: Counter[str]) -> None:
-    fuzz(executed, examples=60, least=0)
+    fuzz(partial(start, executed), LIVES, lambda: executed[WHO], examples=60, expected=refused)
 
 
 def test_a_frame_decodes_to_a_report_that_keeps_its_promises_or_to_an_error_of_ours(executed: Counter[str]) -> None:
@@ -246,7 +226,7 @@ def test_a_frame_decodes_to_a_report_that_keeps_its_promises_or_to_an_error_of_o
 @pytest.mark.long
 @pytest.mark.timeout(3_600)
 def test_whatever_workers_send_in_a_hundred_thousand_frames(executed: Counter[str]) -> None:
-    fuzz(executed, examples=2_000, least=100_000)
+    fuzz(partial(start, executed), LIVES, lambda: executed[WHO], examples=2_000, least=100_000, expected=refused)
 
 
 @pytest.mark.long

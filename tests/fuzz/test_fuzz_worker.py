@@ -3,13 +3,14 @@
 import asyncio
 from collections import Counter
 from contextlib import AsyncExitStack
+from functools import partial
 from typing import Any, Self
 
 import grpc.aio
 import pytest
 from fuzz_frames import OVERSIZED, ROUTER_STREAMS, Stream
-from fuzz_noise import Noise, bounded, descriptors, eventually, nothing_is_left, tasks
-from hypothesis import given, settings
+from fuzz_noise import bounded, descriptors, eventually, tasks
+from fuzz_run import fuzz
 
 from loadmonitor_proto import RouterFrame, StreamErrorCode, WorkerFrame
 from loadmonitor_proto.service import MONITOR_METHOD
@@ -115,9 +116,8 @@ def check(answers: list[WorkerFrame]) -> None:
     assert sequence_ids == sorted(set(sequence_ids))
 
 
-async def start(stack: AsyncExitStack, executed: Counter[str]) -> Bench:
-    """Start everything; leaving the stack closes it, and then nothing may be left."""
-    stack.push_async_callback(nothing_is_left)
+async def start(executed: Counter[str], stack: AsyncExitStack) -> Bench:
+    """Start everything; leaving the stack closes it."""
     config = ReporterConfig(
         port=0, min_report_interval_ms=MIN_INTERVAL_MS, max_lease_ttl_ms=MAX_LEASE_MS, max_frames_per_second=70
     )
@@ -126,33 +126,11 @@ async def start(stack: AsyncExitStack, executed: Counter[str]) -> Bench:
     return await stack.enter_async_context(Bench(await stack.enter_async_context(reporter), executed))
 
 
-def fuzz(executed: Counter[str], *, examples: int, least: int) -> None:
-    """Play so many examples, and so many again until the worker has taken `least` frames."""
-    before = executed[WHO]
-    with asyncio.Runner() as runner, Noise(runner.get_loop()) as noise:
-        stack = AsyncExitStack()
-        try:
-            bench = runner.run(start(stack, executed))
-
-            @settings(max_examples=examples, derandomize=not least)
-            @given(ROUTER_STREAMS)
-            def play(streams: list[Stream]) -> None:
-                runner.run(bench.play(streams))
-                assert not noise.heard
-
-            play()
-            while executed[WHO] - before < least:
-                play()
-        finally:
-            runner.run(stack.aclose())
-    assert not noise.heard
-
-
 def test_whatever_a_router_sends_the_worker_answers_by_the_contract(executed: Counter[str]) -> None:
-    fuzz(executed, examples=120, least=0)
+    fuzz(partial(start, executed), ROUTER_STREAMS, lambda: executed[WHO], examples=120)
 
 
 @pytest.mark.long
 @pytest.mark.timeout(3_600)
 def test_whatever_routers_send_in_a_hundred_thousand_frames(executed: Counter[str]) -> None:
-    fuzz(executed, examples=2_000, least=100_000)
+    fuzz(partial(start, executed), ROUTER_STREAMS, lambda: executed[WHO], examples=2_000, least=100_000)
