@@ -5,6 +5,7 @@ import socket
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 _in_child: dict[object, Callable[[], None]] = {}
 
@@ -39,10 +40,10 @@ def detach_sockets(port: int) -> None:
     """
     null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     try:
-        for name in os.listdir("/dev/fd"):
+        for fd in [int(entry.name) for entry in Path("/dev/fd").iterdir()]:
             with suppress(OSError):
-                if _local_port(int(name)) == port:
-                    os.dup2(null, int(name), inheritable=False)
+                if _local_port(fd) == port:
+                    os.dup2(null, fd, inheritable=False)
     finally:
         os.close(null)
 

@@ -127,7 +127,7 @@ class ElectedReporter:
                     # The lock is free again for others.
                     if str(error) != self._complaint:
                         self._complaint = str(error)
-                        _logger.error("process %d can't take the load reporter over: %s", os.getpid(), error)
+                        _logger.warning("process %d can't take the load reporter over: %s", os.getpid(), error)
             await asyncio.get_running_loop().create_future()
 
     def _resign(self) -> None:

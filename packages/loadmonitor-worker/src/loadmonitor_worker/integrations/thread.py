@@ -141,11 +141,11 @@ class ReporterThread:
     def _run(self, loop: asyncio.AbstractEventLoop) -> None:
         try:
             loop.run_until_complete(self._serve())
-        except BaseException as error:  # noqa: BLE001 - a thread has nobody above it to raise to
+        except BaseException as error:
             _end(loop)
             if self._started.done():
                 self.failure = error
-                _logger.error("the load reporter's thread ended: nothing is reported any more", exc_info=error)
+                _logger.exception("the load reporter's thread ended: nothing is reported any more")
             else:
                 self._started.set_exception(error)
         else:
