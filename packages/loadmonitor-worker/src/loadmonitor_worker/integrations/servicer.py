@@ -34,7 +34,7 @@ class ServerArgs(Protocol):
 
     @property
     def dp_size(self) -> int:
-        """Number of data-parallel ranks."""
+        """Number of data-parallel groups."""
 
 
 Ready = Callable[[Any, Any, Any], Awaitable[None]]
@@ -49,14 +49,18 @@ class _ManagerOfServicer:
 
     @property
     def elastic_worker_count(self) -> int:
-        return self._server_args.dp_size
+        # Newer engines rewrite data-parallel attention of N ranks into dp_size=1, attn_dp_size=N.
+        return self._server_args.dp_size * (getattr(self._server_args, "attn_dp_size", None) or 1)
 
     async def get_loads(self, include: list[str] | None = None) -> Sequence[object]:
         return await self._manager.get_loads(include=include or ["core"])
 
 
 def request_manager_source(manager: RequestManager, server_args: ServerArgs) -> LoadSnapshotSource:
-    """Return the source that reads a servicer's request manager; its ranks are 0 to `server_args.dp_size` - 1."""
+    """Return the source that reads a servicer's request manager.
+
+    Its ranks are as many as `server_args.dp_size`, times `attn_dp_size` where the engine has that.
+    """
     return ManagerSource(_ManagerOfServicer(manager, server_args))
 
 
