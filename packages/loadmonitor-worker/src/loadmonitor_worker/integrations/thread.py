@@ -24,7 +24,7 @@ STOP_SECONDS = 10.0
 """How long `stop` waits: a reporter closes within about 2 seconds, the rest is its source's."""
 
 _END_SECONDS = 5.0
-"""How long tasks that are left, a reporter's own among them when its loop was torn out from under it, may take to end."""
+"""How long tasks that are left may take to end."""
 
 
 class ReporterThread:
@@ -139,17 +139,17 @@ class ReporterThread:
         await asyncio.to_thread(self.stop)
 
     def _run(self, loop: asyncio.AbstractEventLoop) -> None:
+        serving = loop.create_task(self._serve(), name="loadmonitor-thread")
         try:
-            loop.run_until_complete(self._serve())
+            loop.run_until_complete(serving)
         except BaseException as error:
-            _end(loop)
             if self._started.done():
                 self.failure = error
                 _logger.exception("the load reporter's thread ended: nothing is reported any more")
             else:
                 self._started.set_exception(error)
-        else:
-            _end(loop)
+        finally:
+            _end(loop, serving)
 
     async def _serve(self) -> None:
         async with running_reporter(self._config, self._make_source) as reporter:
@@ -158,12 +158,13 @@ class ReporterThread:
             await self._stopping.wait()
 
 
-def _end(loop: asyncio.AbstractEventLoop) -> None:
+def _end(loop: asyncio.AbstractEventLoop, serving: asyncio.Task[None]) -> None:
     # Not asyncio.run: that waits without limit for a source's calls in threads, and can't run at the interpreter's exit.
-    left = asyncio.all_tasks(loop)
-    for task in left:
-        task.cancel()
-    if left:
-        loop.run_until_complete(asyncio.wait(left, timeout=_END_SECONDS))
+    # A source that raised SystemExit tore the loop down; the reporter still says goodbye, before what it consists of ends.
+    for tasks in ({serving}, asyncio.all_tasks(loop)):
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            loop.run_until_complete(asyncio.wait(tasks, timeout=_END_SECONDS))
     loop.run_until_complete(loop.shutdown_asyncgens())
     loop.close()
