@@ -4,7 +4,7 @@ import fcntl
 import json
 import os
 from collections.abc import Collection, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 from loadmonitor_worker.errors import ConfigError
@@ -40,16 +40,11 @@ class OwnerFiles:
             fcntl.flock(fd, fcntl.LOCK_SH)
             yield
 
-    def own(self, stack: ExitStack) -> bool:
-        """Take the owner's lock and free it when `stack` ends; return False when somebody holds it."""
-        path = self._directory / "owner.lock"
-        with ExitStack() as trying:
-            fd = trying.enter_context(_open(path))
-            # A file that was replaced since it was opened is nobody's lock any more.
-            if not _lock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB) or not os.path.samestat(os.fstat(fd), path.stat()):
-                return False
-            stack.push(trying.pop_all())
-        return True
+    @contextmanager
+    def owner(self) -> Iterator[bool]:
+        """Hold the owner's lock while the block runs; the block gets False when somebody else holds it."""
+        with _open(self._directory / "owner.lock") as fd:
+            yield _lock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def publish_ranks(self, dp_ranks: Collection[int]) -> None:
         """Replace the rank set for the present owner and those to come, at once and as a whole.

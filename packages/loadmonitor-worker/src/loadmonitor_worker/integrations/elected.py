@@ -4,7 +4,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Collection, Sequence
-from contextlib import AsyncExitStack, ExitStack
+from contextlib import AsyncExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -104,8 +104,7 @@ class ElectedReporter:
 
     async def _try_to_own(self, stack: AsyncExitStack) -> bool:
         async with AsyncExitStack() as trying:
-            lock = trying.enter_context(ExitStack())
-            if not self._files.own(lock):
+            if not trying.enter_context(self._files.owner()):
                 return False
             make_source = self._make_source
             self.reporter = await trying.enter_async_context(

@@ -1,6 +1,26 @@
-"""The serving modes as a table: what serves, who owns the reporter, and which source tells the load there."""
+"""The serving modes as a table: who owns the reporter in each, what runs it, and which sources tell the whole load there."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
+
+
+class SourceKind(StrEnum):
+    """Where a source reads, which decides where it can be used."""
+
+    LOOP = "on the engine's event loop"
+    FUNCTION = "by a plain function, in a thread"
+    SHARED_MEMORY = "from shared memory"
+    HTTP = "from the engine's HTTP server"
+
+
+SOURCES: Mapping[SourceKind, tuple[str, ...]] = {
+    SourceKind.LOOP: ("ManagerSource", "CallableSource"),
+    SourceKind.FUNCTION: ("CallableSource",),
+    SourceKind.SHARED_MEMORY: ("SglangShmSource",),
+    SourceKind.HTTP: ("SglangHttpSource",),
+}
+"""The sources of each kind, by their names in `loadmonitor_worker.sources`; CallableSource is of either by its function."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -10,77 +30,85 @@ class ServingMode:
     Attributes:
         name: What the mode is called.
         owner: Which process, and what in it, owns the reporter.
-        through: Public name of `loadmonitor_worker.integrations`, or the command, that runs it.
-        sources: Classes of `loadmonitor_worker.sources`, or functions of `integrations`, that tell the whole load there.
-        not_sources: Those that don't, and why.
-        closed_by: Where the reporter is closed.
-        example: A program of `docs/programs` that runs, or None.
+        through: What runs it: a public name of `loadmonitor_worker.integrations`, or a command.
+        sources: For each kind of source "yes", what to heed, or why not.
+        closed_by: What closes the reporter.
+        example: A program of the project's `docs/programs`, or None.
     """
 
     name: str
     owner: str
     through: str
-    sources: tuple[str, ...]
-    not_sources: tuple[tuple[str, str], ...] = ()
+    sources: Mapping[SourceKind, str]
     closed_by: str
     example: str | None
 
 
-_NOT_OF_THIS_PROCESS = "reads the manager of one process"
-_ANY = ("CallableSource", "ManagerSource", "SglangShmSource", "SglangHttpSource")
+def _sources(*, loop: str, function: str, shared_memory: str, http: str) -> Mapping[SourceKind, str]:
+    return dict(zip(SourceKind, (loop, function, shared_memory, http), strict=True))
+
+
+_ASKS_ITSELF = "yes, though the engine then asks itself"
+_NOT_HERE = "no: it is in the engine's process"
+_BY_MANAGER = "no: the request manager is read"
+_NOBODY = "no: nothing is reported"
 
 SERVING_MODES: tuple[ServingMode, ...] = (
     ServingMode(
         name="HTTP",
         owner="the process, in its lifespan",
         through="SharedReporter",
-        sources=_ANY,
+        sources=_sources(loop="yes", function="yes", shared_memory="yes", http=_ASKS_ITSELF),
         closed_by="the lifespan's end, before the engine's",
         example="serve_http.py",
     ),
     ServingMode(
         name="native gRPC beside HTTP",
-        owner="the process, in whichever server starts first",
+        owner="the process, in whichever server enters first",
         through="SharedReporter",
-        sources=_ANY,
-        closed_by="the end of the server that stops last",
+        sources=_sources(loop="yes", function="yes", shared_memory="yes", http=_ASKS_ITSELF),
+        closed_by="the end of the server that leaves last",
         example="serve_http_and_grpc.py",
     ),
     ServingMode(
         name="multi-worker HTTP",
         owner="the worker process that holds `owner.lock`",
         through="ElectedReporter",
-        sources=("SglangShmSource",),
-        not_sources=(
-            ("ManagerSource", _NOT_OF_THIS_PROCESS),
-            ("SglangHttpSource", "asks the server that it would run in, whichever worker answers"),
+        sources=_sources(
+            loop="no: a worker knows its own part only",
+            function="if it tells the load of all workers",
+            shared_memory="yes",
+            http=_ASKS_ITSELF,
         ),
-        closed_by="the owner's lifespan; by the kernel, for a worker that dies",
+        closed_by="the owner's lifespan; the kernel, when the owner dies",
         example="serve_http_workers.py",
     ),
     ServingMode(
         name="standalone gRPC servicer",
-        owner="the servicer's process, from its readiness hook",
+        owner="the servicer's process, from its readiness hook on",
         through="serve_with_reporter",
-        sources=("request_manager_source",),
+        sources=_sources(
+            loop="yes: the servicer's request manager",
+            function=_BY_MANAGER,
+            shared_memory=_BY_MANAGER,
+            http=_BY_MANAGER,
+        ),
         closed_by="the end of the servicer's `serve_grpc`",
         example="serve_servicer.py",
     ),
     ServingMode(
         name="synchronous engine, or a loop that may stand still",
-        owner="a thread with a loop of its own",
+        owner="a thread of the process, with a loop of its own",
         through="ReporterThread",
-        sources=("CallableSource", "SglangShmSource", "SglangHttpSource"),
-        not_sources=(("ManagerSource", "belongs to the engine's event loop"),),
+        sources=_sources(loop="no: another loop's", function="yes", shared_memory="yes", http="yes"),
         closed_by="`stop`, or the interpreter's exit",
         example="serve_thread.py",
     ),
     ServingMode(
         name="sidecar",
-        owner="the sidecar's process",
+        owner="a process beside the engine",
         through="loadmonitor-worker serve",
-        sources=("SglangShmSource", "SglangHttpSource"),
-        not_sources=(("ManagerSource", "is in the engine's process"), ("CallableSource", "is in the engine's process")),
+        sources=_sources(loop=_NOT_HERE, function=_NOT_HERE, shared_memory="yes", http="yes"),
         closed_by="SIGTERM",
         example=None,
     ),
@@ -88,8 +116,9 @@ SERVING_MODES: tuple[ServingMode, ...] = (
         name="embedded offline engine",
         owner="nobody: no router can send it requests",
         through="refuse_reporter",
-        sources=(),
-        closed_by="nothing to close",
+        sources=_sources(loop=_NOBODY, function=_NOBODY, shared_memory=_NOBODY, http=_NOBODY),
+        closed_by="nothing is open",
         example="embedded_engine.py",
     ),
 )
+"""Every way of serving an engine, from the usual to the special."""
