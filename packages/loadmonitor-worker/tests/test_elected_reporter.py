@@ -137,6 +137,14 @@ async def test_a_rank_set_told_to_any_process_reaches_the_owner_at_its_next_read
                     while not (error := (await router.report()).last_error):
                         pass
                 assert error == "rank 1 missing of the 2 expected ranks"
+                latecomer = await member().__aenter__()
+                assert (await router.report()).last_error == error
+                latecomer.update_expected_dp_ranks([0])
+                async with asyncio.timeout(WAIT_SECONDS):
+                    while (await router.report()).last_error:
+                        pass
+                await latecomer.__aexit__(None, None, None)
+                teller.update_expected_dp_ranks([0, 1])
             await other.__aexit__(None, None, None)
             await owns(teller)
             async with registered(config) as router:
@@ -188,32 +196,26 @@ async def test_a_first_owner_that_can_not_listen_fails_its_start_and_leaves_the_
 
 
 async def test_a_successor_that_can_not_listen_says_so_once_and_tries_on(
-    member: Member, config: ReporterConfig, caplog: pytest.LogCaptureFixture
+    config: ReporterConfig, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    first = AsyncExitStack()
-    await first.enter_async_context(member())
-    async with member() as successor:
-        blocker = socket.socket()
-        blocker.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        tried = asyncio.create_task(first.aclose())
-        async with asyncio.timeout(WAIT_SECONDS):
-            while True:
-                try:
-                    blocker.bind((config.host, config.port or 0))
-                except OSError:
-                    await asyncio.sleep(0)
-                else:
-                    break
-        blocker.listen()
-        await tried
-        async with asyncio.timeout(WAIT_SECONDS):
-            while "can't take the load reporter over" not in caplog.text:  # noqa: ASYNC110 - only the log tells
-                await asyncio.sleep(0.01)
-        assert successor.reporter is None
-        blocker.close()
+    tries = []
+
+    def make_source() -> SyntheticSource:
+        tries.append(1)
+        return SyntheticSource(1)
+
+    elsewhere = ElectedReporter(ReporterConfig(port=0), make_source, tmp_path)
+    await elsewhere.__aenter__()
+    async with ElectedReporter(config, make_source, tmp_path, retry_seconds=0.01) as successor:
+        with socket.create_server((config.host, config.port or 0)):
+            await elsewhere.__aexit__(None, None, None)
+            async with asyncio.timeout(WAIT_SECONDS):
+                while len(tries) < 5:  # noqa: ASYNC110 - it tells nobody when it tries
+                    await asyncio.sleep(0.01)
+            assert successor.reporter is None
         await owns(successor)
-        assert caplog.text.count("can't take the load reporter over") == 1
-        assert "another process listens on that port" in caplog.text
+    assert caplog.text.count("can't take the load reporter over") == 1
+    assert "another process listens on that port" in caplog.text
 
 
 async def test_a_lock_file_that_somebody_removed_does_not_make_two_owners_of_a_port(

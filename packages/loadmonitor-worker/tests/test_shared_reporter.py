@@ -67,8 +67,9 @@ async def test_servers_that_start_together_share_one_reporter_and_the_last_to_le
     assert one is not None
     assert one is two is shared.reporter
     assert Source.open == 1
+    await first.aclose()
+    assert shared.reporter is one
     async with registered(one.address) as router:
-        await first.aclose()
         await router.report()
         await second.aclose()
         error = await router.ended()

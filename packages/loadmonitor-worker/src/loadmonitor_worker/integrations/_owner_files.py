@@ -24,7 +24,6 @@ class OwnerFiles:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._ranks_path = directory / "ranks.json"
-        self._ranks_seen: tuple[tuple[int, int, int], frozenset[int]] | None = None
 
     @contextmanager
     def member(self) -> Iterator[None]:
@@ -62,13 +61,9 @@ class OwnerFiles:
     def ranks(self) -> frozenset[int] | None:
         """Return the rank set that was published last, or None when none was."""
         try:
-            status = self._ranks_path.stat()
+            return frozenset(json.loads(self._ranks_path.read_text()))
         except FileNotFoundError:
             return None
-        stamp = (status.st_ino, status.st_mtime_ns, status.st_size)
-        if self._ranks_seen is None or self._ranks_seen[0] != stamp:
-            self._ranks_seen = (stamp, frozenset(json.loads(self._ranks_path.read_text())))
-        return self._ranks_seen[1]
 
 
 @contextmanager
