@@ -20,7 +20,14 @@ def main() -> None:
     config = ReporterConfig(port=arguments.load_reporter_port, host=arguments.load_reporter_host)
     server_args = importlib.import_module("sglang.srt.server_args").prepare_server_args(arguments.engine)
     servicer = importlib.import_module("smg_grpc_servicer.sglang.server")
-    asyncio.run(serve_with_reporter(servicer.serve_grpc, server_args, config=config))
+    asyncio.run(
+        serve_with_reporter(
+            servicer.serve_grpc,
+            server_args,
+            config=config,
+            on_reporter_ready=lambda reporter: print("reporting on", reporter.address, flush=True),
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -226,11 +226,10 @@ def serving(
                 os.killpg(process.pid, signal.SIGKILL)
 
 
-def free_ports() -> tuple[int, int]:
-    with socket.socket() as first, socket.socket() as second:
-        first.bind(("127.0.0.1", 0))
-        second.bind(("127.0.0.1", 0))
-        return first.getsockname()[1], second.getsockname()[1]
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port: int = free.getsockname()[1]
+        return port
 
 
 async def serves(port: int) -> None:
@@ -242,12 +241,14 @@ async def serves(port: int) -> None:
 
 
 async def test_the_released_servicer_reports_from_when_it_is_ready_until_it_ends(stand_ins: Path) -> None:
-    report_on, listen_on = free_ports()
-    with serving(NEWEST, stand_ins, report_on=report_on, listen_on=listen_on) as servicer:
+    listen_on = free_port()
+    with serving(NEWEST, stand_ins, report_on=0, listen_on=listen_on) as servicer:
+        assert servicer.process.stdout is not None
+        told = await asyncio.to_thread(servicer.process.stdout.readline)
         assert set(servicer.ran["stand_ins"]) == set(STAND_INS) - {"numpy"}
         lost = asyncio.Event()
         client = MonitorClient(
-            f"127.0.0.1:{report_on}",
+            told.removeprefix("reporting on ").strip(),
             router_id="r",
             on_connection=lambda it: lost.set() if "SHUTTING_DOWN" in (it.last_error or "") else None,
         )
@@ -272,7 +273,7 @@ def test_a_servicer_without_the_hook_is_refused_before_it_starts_anything(stand_
 
 
 async def test_a_servicer_without_the_hook_serves_while_reporting_is_off(stand_ins: Path) -> None:
-    _, listen_on = free_ports()
+    listen_on = free_port()
     with serving(LAST_WITHOUT_HOOK, stand_ins, report_on=None, listen_on=listen_on):
         await serves(listen_on)
 

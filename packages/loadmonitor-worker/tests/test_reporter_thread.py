@@ -19,6 +19,7 @@ from loadmonitor_proto.service import MONITOR_METHOD
 from loadmonitor_worker import (
     BindError,
     ConfigError,
+    LoadReporter,
     RankSnapshot,
     ReporterConfig,
     ServingModeError,
@@ -158,6 +159,57 @@ def test_the_rank_set_is_changed_from_any_thread() -> None:
             assert next(frames).report.last_error == "rank 1 missing of the 2 expected ranks"
         with pytest.raises(ConfigError, match="dp_ranks="):
             reporter.update_expected_dp_ranks([])
+
+
+def test_what_needs_the_reporters_loop_is_called_there_and_its_outcome_is_the_callers() -> None:
+    async def name_of_thread(reporter: LoadReporter) -> tuple[str, str]:
+        await asyncio.sleep(0)
+        return reporter.address, threading.current_thread().name
+
+    def fail(_: LoadReporter) -> None:
+        raise ZeroDivisionError
+
+    reporter = ReporterThread(ON, synthetic)
+    with pytest.raises(ServingModeError, match="no load reporter runs"):
+        reporter.call(fail)
+    with reporter:
+        assert reporter.call(name_of_thread) == (reporter.address, "loadmonitor-reporter")
+        assert reporter.call(lambda it: it.source_instance_id)
+        with pytest.raises(ZeroDivisionError):
+            reporter.call(fail)
+        with pytest.raises(ServingModeError, match="wait for itself"):
+            reporter.call(lambda _: reporter.call(fail))
+    with pytest.raises(ServingModeError, match="no load reporter runs"):
+        reporter.call(fail)
+
+
+@pytest.mark.parametrize("survives", [False, True])
+def test_a_call_that_the_reporters_end_overtakes_is_told(survives: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("loadmonitor_worker.integrations.thread._END_SECONDS", 0.1)
+
+    async def never_ends(_: LoadReporter) -> None:
+        called.set()
+        while True:
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                if not survives:
+                    raise
+
+    called = threading.Event()
+    told: list[str] = []
+
+    def call() -> None:
+        with pytest.raises(ServingModeError) as caught:
+            reporter.call(never_ends)
+        told.append(str(caught.value))
+
+    with ReporterThread(ON, synthetic) as reporter:
+        calling = threading.Thread(target=call)
+        calling.start()
+        assert called.wait(WAIT_SECONDS)
+    calling.join(WAIT_SECONDS)
+    assert told == ["the load reporter was stopped before the call ended"]
 
 
 def test_a_loop_torn_down_by_its_source_still_says_goodbye_and_is_told(caplog: pytest.LogCaptureFixture) -> None:

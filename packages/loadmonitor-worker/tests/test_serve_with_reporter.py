@@ -11,7 +11,7 @@ from worker_bench import Router
 
 from loadmonitor_proto import LoadReport
 from loadmonitor_proto.service import LoadMonitorStub
-from loadmonitor_worker import BindError, MissingHookError, ReporterConfig, ServingModeError
+from loadmonitor_worker import BindError, LoadReporter, MissingHookError, ReporterConfig, ServingModeError
 from loadmonitor_worker.integrations import request_manager_source, serve_with_reporter
 from loadmonitor_worker.integrations.servicer import SERVICER_IMPL_VARIABLE
 
@@ -57,14 +57,8 @@ async def serve_without_hook(server_args: object, model_info: object = None) -> 
     return f"served {server_args}"
 
 
-async def free_port() -> int:
-    async with await asyncio.start_server(lambda *_: None, "127.0.0.1", 0) as server:
-        port: int = server.sockets[0].getsockname()[1]
-        return port
-
-
-async def first_report(port: int) -> LoadReport:
-    async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+async def first_report(address: str) -> LoadReport:
+    async with grpc.aio.insecure_channel(address) as channel:
         router = Router(LoadMonitorStub(channel).Monitor())
         await router.register()
         return await router.report()
@@ -72,11 +66,15 @@ async def first_report(port: int) -> LoadReport:
 
 @pytest.mark.parametrize("ends_by", ["a result", "an exception", "cancellation"])
 async def test_the_reporter_runs_from_when_the_manager_is_ready_until_the_servicer_ends(ends_by: str) -> None:
-    servicer, config = Servicer(), ReporterConfig(port=await free_port())
-    serving = asyncio.create_task(serve_with_reporter(servicer.serve, ARGS, "info", config=config))
+    servicer, started = Servicer(), list[LoadReporter]()
+    serving = asyncio.create_task(
+        serve_with_reporter(
+            servicer.serve, ARGS, "info", config=ReporterConfig(port=0), on_reporter_ready=started.append
+        )
+    )
     await servicer.ready.wait()
-    assert config.port is not None
-    assert [rank.dp_rank for rank in (await first_report(config.port)).ranks] == [0, 1]
+    [reporter] = started
+    assert [rank.dp_rank for rank in (await first_report(reporter.address)).ranks] == [0, 1]
     if ends_by == "cancellation":
         serving.cancel()
     elif ends_by == "an exception":
@@ -91,7 +89,7 @@ async def test_the_reporter_runs_from_when_the_manager_is_ready_until_the_servic
     else:
         assert serving.result() == "served"
     with pytest.raises(ConnectionRefusedError):
-        await asyncio.open_connection("127.0.0.1", config.port)
+        await asyncio.open_connection("127.0.0.1", int(reporter.address.rpartition(":")[2]))
 
 
 async def test_a_port_that_can_not_be_listened_on_fails_the_servicers_start() -> None:
@@ -119,7 +117,10 @@ async def test_a_callback_of_ones_own_is_called_before_the_reporter_starts_and_m
 
 async def test_switched_off_the_servicer_is_called_as_it_is() -> None:
     off = ReporterConfig(port=None)
-    assert await serve_with_reporter(serve_without_hook, ARGS, model_info="info", config=off) == f"served {ARGS}"
+    served = await serve_with_reporter(
+        serve_without_hook, ARGS, model_info="info", config=off, on_reporter_ready=lambda _: pytest.fail("it started")
+    )
+    assert served == f"served {ARGS}"
 
 
 async def test_a_servicer_without_the_hook_is_refused_by_name_and_version() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from loadmonitor_worker.errors import ConfigError
+from loadmonitor_worker._ranks import checked_ranks
 from loadmonitor_worker.integrations._fork import in_forked_children
 
 
@@ -51,9 +51,7 @@ class OwnerFiles:
         Raises:
             ConfigError: No ranks, or one that isn't an integer of at least 0.
         """
-        ranks = frozenset(dp_ranks)
-        if not ranks or not all(type(rank) is int and rank >= 0 for rank in ranks):
-            raise ConfigError(f"dp_ranks={dp_ranks!r} is not allowed: at least one rank, integers of at least 0, is")
+        ranks = checked_ranks(dp_ranks)
         new = self._directory / f"ranks.{os.getpid()}.new"
         new.write_text(json.dumps(sorted(ranks)))
         new.replace(self._ranks_path)

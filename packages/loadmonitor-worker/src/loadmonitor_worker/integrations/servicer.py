@@ -11,6 +11,7 @@ from loadmonitor_worker.config import ReporterConfig
 from loadmonitor_worker.errors import MissingHookError, ServingModeError
 from loadmonitor_worker.integrations._running import running_reporter
 from loadmonitor_worker.interfaces import LoadSnapshotSource
+from loadmonitor_worker.reporter import LoadReporter
 from loadmonitor_worker.sources import ManagerSource
 
 HOOK = "on_request_manager_ready"
@@ -70,6 +71,7 @@ async def serve_with_reporter(
     *arguments: object,
     config: ReporterConfig,
     on_request_manager_ready: Ready | None = None,
+    on_reporter_ready: Callable[[LoadReporter], None] | None = None,
     **named: object,
 ) -> _T:
     """Run a servicer's `serve` to its end, with a reporter from when its request manager is ready.
@@ -83,6 +85,8 @@ async def serve_with_reporter(
         arguments: Handed to `serve` next.
         config: Settings of the reporter; `port=None` switches it off, and `serve` is then called as it is.
         on_request_manager_ready: A callback of your own; called before the reporter starts.
+        on_reporter_ready: Called with the running reporter, for its address and for what else the engine tells it; never when
+            reporting is off.
         named: Handed to `serve` by name.
 
     Returns:
@@ -102,7 +106,10 @@ async def serve_with_reporter(
         async def ready(manager: RequestManager, args: ServerArgs, info: object) -> None:
             if on_request_manager_ready is not None:
                 await on_request_manager_ready(manager, args, info)
-            await stack.enter_async_context(running_reporter(config, lambda: request_manager_source(manager, args)))
+            running = running_reporter(config, lambda: request_manager_source(manager, args))
+            reporter = await stack.enter_async_context(running)
+            if reporter is not None and on_reporter_ready is not None:
+                on_reporter_ready(reporter)
 
         return await serve(server_args, *arguments, **named, **{HOOK: ready})
 

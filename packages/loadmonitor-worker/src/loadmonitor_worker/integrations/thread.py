@@ -2,13 +2,14 @@
 
 import asyncio
 import atexit
+import inspect
 import logging
 import threading
-from collections.abc import Collection
-from concurrent.futures import Future
+from collections.abc import Callable, Collection, Coroutine
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import suppress
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
 from loadmonitor_worker.config import ReporterConfig
 from loadmonitor_worker.errors import ServingModeError
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from loadmonitor_worker._fire import ReporterCounters
 
 _logger = logging.getLogger(__name__)
+_T = TypeVar("_T")
 
 STOP_SECONDS = 10.0
 """How long `stop` waits: a reporter closes within about 2 seconds, the rest is its source's."""
@@ -56,6 +58,7 @@ class ReporterThread:
         self._make_source = make_source
         self._thread: threading.Thread | None = None
         self._started: Future[LoadReporter] = Future()
+        self._ended: Future[None] = Future()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stopping = asyncio.Event()
         self._reporter: LoadReporter | None = None
@@ -107,6 +110,39 @@ class ReporterThread:
         if self._thread.is_alive():
             _logger.warning("the load reporter's thread has not ended within %g s: its source hangs", STOP_SECONDS)
 
+    @overload
+    def call(self, function: Callable[[LoadReporter], Coroutine[Any, Any, _T]]) -> _T: ...
+    @overload
+    def call(self, function: Callable[[LoadReporter], _T]) -> _T: ...
+    def call(self, function: Callable[[LoadReporter], Any]) -> Any:
+        """Call `function` with the reporter on its thread, where alone its other methods may be called; wait for the result.
+
+        What an async function returns is awaited there. An exception of the function is raised here.
+
+        Raises:
+            ServingModeError: The reporter isn't running, ended before the function did, or this is its own thread.
+        """
+        loop, reporter = self._loop, self._reporter
+        if loop is None or reporter is None or not self.running:
+            raise ServingModeError("no load reporter runs on this ReporterThread: look at `running` before")
+        if self._thread is threading.current_thread():
+            raise ServingModeError("this is the reporter's own thread, which would wait for itself")
+
+        async def run() -> Any:
+            result = function(reporter)
+            return await result if inspect.isawaitable(result) else result
+
+        running = run()
+        try:
+            outcome = asyncio.run_coroutine_threadsafe(running, loop)
+        except RuntimeError:  # the loop was closed at this moment
+            running.close()
+        else:
+            wait([outcome, self._ended], return_when=FIRST_COMPLETED)
+            if outcome.done() and not outcome.cancelled():
+                return outcome.result()
+        raise ServingModeError("the load reporter was stopped before the call ended")
+
     def update_expected_dp_ranks(self, dp_ranks: Collection[int]) -> None:
         """Replace the ranks that make a read complete, from any thread; does nothing when reporting is off.
 
@@ -150,6 +186,7 @@ class ReporterThread:
                 self._started.set_exception(error)
         finally:
             _end(loop, serving)
+            self._ended.set_result(None)
 
     async def _serve(self) -> None:
         async with running_reporter(self._config, self._make_source) as reporter:
