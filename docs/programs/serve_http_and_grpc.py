@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 import grpc
 import grpc.aio
 import uvicorn
-from fastapi import FastAPI
+from starlette.applications import Starlette
 
 from loadmonitor_worker import ReporterConfig, add_cli_args
 from loadmonitor_worker.integrations import SharedReporter
@@ -39,19 +39,19 @@ async def serving_grpc(reporter: SharedReporter, port: int) -> AsyncIterator[Non
             await server.stop(1)
 
 
-def make_app(reporter: SharedReporter, grpc_port: int) -> FastAPI:
+def make_app(reporter: SharedReporter, grpc_port: int) -> Starlette:
     """Return the HTTP side, whose lifespan runs the gRPC side too.
 
     After the lifespan uvicorn hands SIGTERM on, and the process dies of it: nothing can be closed later than there.
     """
 
     @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
         async with serving_grpc(reporter, grpc_port), reporter as running:
             print("http reports on", running and running.address, flush=True)
             yield
 
-    return FastAPI(lifespan=lifespan)
+    return Starlette(lifespan=lifespan)
 
 
 if __name__ == "__main__":

@@ -16,14 +16,17 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import uvicorn
-from fastapi import FastAPI
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
 
 from loadmonitor_worker import ReporterConfig, add_cli_args
 from loadmonitor_worker.integrations import ElectedReporter
 from loadmonitor_worker.sources import SglangShmSource
 
 
-def make_app() -> FastAPI:
+def make_app() -> Starlette:
     """Return the application of one worker process, which inherits the settings of all in the environment."""
     settings = json.loads(os.environ["ENGINE_SETTINGS"])
     reporter = ElectedReporter(
@@ -33,21 +36,22 @@ def make_app() -> FastAPI:
     )
 
     @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
         async with reporter:
             yield
 
-    app = FastAPI(lifespan=lifespan)
+    def told() -> JSONResponse:
+        return JSONResponse({"pid": os.getpid(), "owner": reporter.reporter is not None, "grpc": "grpc" in sys.modules})
 
-    @app.get("/worker")
-    async def worker() -> dict[str, object]:
-        return {"pid": os.getpid(), "owner": reporter.reporter is not None, "grpc": "grpc" in sys.modules}
+    async def worker(_: Request) -> JSONResponse:
+        return told()
 
-    @app.put("/dp_size/{dp_size}")
-    async def scale(dp_size: int) -> None:
-        reporter.update_expected_dp_ranks(range(dp_size))
+    async def scale(request: Request) -> JSONResponse:
+        reporter.update_expected_dp_ranks(range(request.path_params["dp_size"]))
+        return told()
 
-    return app
+    routes = [Route("/worker", worker), Route("/dp_size/{dp_size:int}", scale, methods=["PUT"])]
+    return Starlette(routes=routes, lifespan=lifespan)
 
 
 if __name__ == "__main__":
