@@ -3,7 +3,7 @@
 from generated_table import GeneratedTable
 from loadmonitor_router.export.metrics import markdown_table
 
-METRICS = GeneratedTable("docs/metrics.md", "gen_metrics.py", "loadmonitor_router.export.metrics", markdown_table)
+TABLE = GeneratedTable("docs/metrics.md", "scripts/gen_metrics.py", "loadmonitor_router.export.metrics", markdown_table)
 
 if __name__ == "__main__":
-    METRICS.main(__doc__)
+    TABLE.main(__doc__)

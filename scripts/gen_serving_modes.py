@@ -36,9 +36,9 @@ def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
     return [f"| {' | '.join(row)} |" for row in (head, ("---",) * len(head), *rows)]
 
 
-SERVING = GeneratedTable(
-    "docs/serving-modes.md", "gen_serving_modes.py", "loadmonitor_worker.integrations.modes", matrix
+TABLE = GeneratedTable(
+    "docs/serving-modes.md", "scripts/gen_serving_modes.py", "loadmonitor_worker.integrations.modes", matrix
 )
 
 if __name__ == "__main__":
-    SERVING.main(__doc__)
+    TABLE.main(__doc__)
