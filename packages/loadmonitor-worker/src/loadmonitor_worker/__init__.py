@@ -14,11 +14,13 @@ from loadmonitor_worker.errors import (
     MissingExtraError,
     MissingHookError,
     ServingModeError,
+    SettingError,
     SourceError,
     SourceUnavailableError,
 )
 from loadmonitor_worker.interfaces import Clock, LoadSnapshotSource, TimerHandle
 from loadmonitor_worker.reporter import LoadReporter, start_load_reporter
+from loadmonitor_worker.settings import LoadedSettings, Origin, load_settings
 from loadmonitor_worker.snapshot import RankSnapshot
 
 __all__ = [
@@ -29,15 +31,19 @@ __all__ = [
     "LoadReporter",
     "LoadReporterError",
     "LoadSnapshotSource",
+    "LoadedSettings",
     "MissingExtraError",
     "MissingHookError",
+    "Origin",
     "RankSnapshot",
     "ReporterConfig",
     "ServingModeError",
+    "SettingError",
     "SourceError",
     "SourceUnavailableError",
     "TimerHandle",
     "WorkerType",
     "add_cli_args",
+    "load_settings",
     "start_load_reporter",
 ]

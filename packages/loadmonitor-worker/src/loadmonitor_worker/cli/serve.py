@@ -5,7 +5,14 @@ import sys
 from pathlib import Path
 from typing import Literal
 
-from loadmonitor_worker.cli._options import SourceName, closing, make_source, stop_signals
+from loadmonitor_worker.cli._options import (
+    NO_METRICS_FLAGS,
+    MetricsFlags,
+    SourceName,
+    closing,
+    make_source,
+    stop_signals,
+)
 from loadmonitor_worker.config import ReporterConfig, WorkerType
 from loadmonitor_worker.interfaces import LoadSnapshotSource
 from loadmonitor_worker.reporter import start_load_reporter
@@ -26,6 +33,7 @@ def serve(
     stale_after_ms: int = 3_000,
     min_interval_ms: int = 10,
     overshoot: Literal["strict", "clamp"] = "strict",
+    metrics: MetricsFlags = NO_METRICS_FLAGS,
 ) -> int:
     """Report the load of an engine on this machine until stopped.
 
@@ -33,11 +41,12 @@ def serve(
     SHUTTING_DOWN and exits 0. Exits 1, with one line on stderr, on a setting that can't be served or a taken port.
 
     Args:
-        source: Where the load is read: the shared memory or the HTTP server of an unmodified SGLang, or made-up numbers.
+        source: Where the load is read: the shared memory or the HTTP server of an unmodified SGLang, the metrics of vLLM, SGLang
+            or an engine that --mapping describes, or made-up numbers.
         host: Address to listen on; 0.0.0.0 for routers on other machines.
         port: Port to listen on; 0 takes any free one, told by the first line of output.
         shm_path: SGLang's snapshot file; by default the live one in /dev/shm is found.
-        engine_url: SGLang's HTTP address, such as http://127.0.0.1:30000.
+        engine_url: The engine's HTTP address, such as http://127.0.0.1:30000.
         api_key_file: File that holds the engine's API key.
         dp_size: Data-parallel ranks to expect; by default as many as the source says.
         worker_addr: Where requests reach the engine, for people to read in reports.
@@ -46,6 +55,7 @@ def serve(
         stale_after_ms: Ranks older than this make a report STALE.
         min_interval_ms: Shortest report interval granted to a router.
         overshoot: "clamp" caps a load above its capacity, "strict" reports UNREACHABLE.
+        metrics: What the sources that read metrics take besides.
     """
     config = ReporterConfig(
         port=port,
@@ -57,7 +67,9 @@ def serve(
         min_report_interval_ms=min_interval_ms,
         overshoot=overshoot,
     )
-    reader = make_source(source, shm_path=shm_path, dp_size=dp_size, engine_url=engine_url, api_key_file=api_key_file)
+    reader = make_source(
+        source, shm_path=shm_path, dp_size=dp_size, engine_url=engine_url, api_key_file=api_key_file, metrics=metrics
+    )
     return asyncio.run(_serve(config, reader))
 
 

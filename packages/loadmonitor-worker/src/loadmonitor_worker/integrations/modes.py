@@ -18,7 +18,7 @@ SOURCES: Mapping[SourceKind, tuple[str, ...]] = {
     SourceKind.LOOP: ("ManagerSource", "CallableSource"),
     SourceKind.FUNCTION: ("CallableSource",),
     SourceKind.SHARED_MEMORY: ("SglangShmSource",),
-    SourceKind.HTTP: ("SglangHttpSource",),
+    SourceKind.HTTP: ("SglangHttpSource", "MetricsSource"),
 }
 """The sources of each kind, by their names in `loadmonitor_worker.sources`; CallableSource is of either by its function."""
 
