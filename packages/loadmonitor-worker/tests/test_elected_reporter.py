@@ -265,7 +265,11 @@ asyncio.run(main())
 def process(config: ReporterConfig, directory: Path) -> Iterator["subprocess.Popen[str]"]:
     arguments = json.dumps([config.port, str(directory)])
     command = [sys.executable, "-W", "ignore", "-c", MEMBER, arguments]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as running:
+    # gRPC's own handling of forks, when it is on, crashes about every fifth child, whatever runs in it.
+    environment = os.environ | {"GRPC_ENABLE_FORK_SUPPORT": "0"}
+    with subprocess.Popen(
+        command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as running:
         try:
             yield running
         finally:

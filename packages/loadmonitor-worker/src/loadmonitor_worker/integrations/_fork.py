@@ -35,8 +35,9 @@ def in_forked_children(callback: Callable[[], None]) -> Iterator[None]:
 def detach_sockets(port: int) -> None:
     """Put /dev/null in the place of every TCP socket of this process whose own port is `port`.
 
-    Otherwise a child keeps its dead parent's port taken, and its parent's routers connected to nobody; grpcio itself closes
-    them in a child since 1.80. The numbers stay in use, so that gRPC, which still knows them, can't close somebody else's file.
+    Otherwise a child keeps its dead parent's port taken, and its parent's routers connected to nobody. (grpcio closes them itself
+    since 1.80, where its fork support is on.) The numbers stay in use, so that gRPC, which still knows them, can't close
+    somebody else's file.
     """
     null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     try:

@@ -38,7 +38,7 @@ class ReporterThread:
 
     A program that ends without `stop` is stopped at the interpreter's exit, so routers are told; one that is killed by a
     signal it doesn't handle isn't. A forked child holds a reporter that doesn't run, with neither its port nor its
-    routers; it may make one of its own.
+    routers. With gRPC in the parent it needs `GRPC_ENABLE_FORK_SUPPORT=0` to live, see the project's docs/serving-modes.md.
 
     Attributes:
         address: Where it listens, `host:port`; None before the start and when reporting is off.
