@@ -43,3 +43,12 @@ async def test_bytes_that_are_no_frame_are_told_to_who_waits_for_one() -> None:
         await router.send(b"\x0a\xff\xff\xff")
         with pytest.raises(AssertionError, match="the Router sent bytes that are no RouterFrame"):
             await worker.accept()
+
+
+async def test_bytes_of_a_worker_that_are_no_frame_are_told_too() -> None:
+    async with ScriptedWorker() as worker, ScriptedRouter(worker.address) as router:
+        await router.keep_alive()
+        stream = await worker.accept()
+        await stream.send(b"\x12\xff")
+        with pytest.raises(AssertionError, match="the Worker sent bytes that are no WorkerFrame"):
+            await router.receive()

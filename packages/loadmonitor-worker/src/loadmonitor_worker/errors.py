@@ -5,6 +5,8 @@ LoadReporterError
 │   └── SettingError              the value of one setting isn't allowed
 ├── MissingExtraError         an optional dependency of the requested feature is not installed
 ├── BindError                 the reporter's address can't be listened on
+├── ServingModeError          the reporter can't run where it was asked to
+│   └── MissingHookError          the installed servicer doesn't tell when its request manager is ready
 └── SourceError               this attempt to read the engine's load failed; the report says UNREACHABLE
     ├── SourceUnavailableError    the source isn't there, or its content can't be used yet
     └── InvalidSnapshotError      the source answered with a rank set that must not be reported
@@ -58,6 +60,28 @@ class BindError(LoadReporterError, OSError):
         super().__init__(f"cannot listen on {address}: {reason}")
         self.address = address
         self.reason = reason
+
+
+class ServingModeError(LoadReporterError):
+    """The reporter was asked for in a way that its serving mode doesn't allow; the message says which one does."""
+
+
+class MissingHookError(ServingModeError):
+    """The installed servicer has no readiness hook, so a reporter would never start; upgrade it.
+
+    Attributes:
+        package: The servicer's package.
+        version: Its installed version, or None when it isn't installed as one.
+    """
+
+    def __init__(self, package: str, version: str | None, hook: str) -> None:
+        """Name the servicer, its version and the hook it lacks."""
+        super().__init__(
+            f"load reporting is on, but {package} {version or '(version unknown)'} takes no {hook!r} callback, so that the "
+            "reporter would never start: upgrade it (smg-grpc-servicer 0.5.5 has it), or switch reporting off"
+        )
+        self.package = package
+        self.version = version
 
 
 class SourceError(LoadReporterError):

@@ -7,6 +7,7 @@ from collections.abc import Collection
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from loadmonitor_worker._ranks import checked_ranks
 from loadmonitor_worker.config import ReporterConfig
 from loadmonitor_worker.errors import ConfigError, MissingExtraError
 from loadmonitor_worker.interfaces import Clock, LoadSnapshotSource
@@ -44,10 +45,7 @@ class LoadReporter:
         Raises:
             ConfigError: No ranks, or one that isn't an integer of at least 0.
         """
-        ranks = frozenset(dp_ranks)
-        if not ranks or not all(type(rank) is int and rank >= 0 for rank in ranks):
-            raise ConfigError(f"dp_ranks={dp_ranks!r} is not allowed: at least one rank, integers of at least 0, is")
-        self._server.expected_dp_ranks = ranks
+        self._server.expected_dp_ranks = checked_ranks(dp_ranks)
 
     async def close(self) -> None:
         """Tell every router SHUTTING_DOWN, stop reading the source and release the port, within about 2 seconds.

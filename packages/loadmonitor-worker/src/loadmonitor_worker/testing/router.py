@@ -7,6 +7,7 @@ from typing import Self
 
 import grpc
 import grpc.aio
+from google.protobuf.message import DecodeError
 
 import loadmonitor_proto as wire
 from loadmonitor_proto.channel import client_options
@@ -32,17 +33,15 @@ class ScriptedRouter:
         """
         self._address = address
         self._timeout_seconds = timeout_seconds
-        self._frames: asyncio.Queue[wire.WorkerFrame | None] = asyncio.Queue()
+        self._frames: asyncio.Queue[wire.WorkerFrame | AssertionError | None] = asyncio.Queue()
         self._reads = asyncio.Event()
         self._reads.set()
         self.status: grpc.StatusCode | None = None
 
     async def __aenter__(self) -> Self:
         self._channel = grpc.aio.insecure_channel(self._address, options=tuple(client_options().items()))
-        # Requests are bytes, so that a test can send what is no frame.
-        opening: grpc.aio.StreamStreamMultiCallable[bytes, wire.WorkerFrame] = self._channel.stream_stream(
-            MONITOR_METHOD, response_deserializer=wire.WorkerFrame.FromString
-        )
+        # Bytes both ways: a test can send what is no frame, and gRPC doesn't log what comes as none.
+        opening: grpc.aio.StreamStreamMultiCallable[bytes, bytes] = self._channel.stream_stream(MONITOR_METHOD)
         self._call = opening()
         # Iterating delivers what a failed write would hide from read(); the task is never cancelled, as that leaks in grpc.aio.
         self._reading = asyncio.create_task(self._read(), name="scripted-router-read")
@@ -102,7 +101,7 @@ class ScriptedRouter:
         """Return the next frame, or None at the end of the stream.
 
         Raises:
-            AssertionError: Nothing came in time.
+            AssertionError: Nothing came in time, or bytes that are no frame.
         """
         try:
             async with asyncio.timeout(self._timeout_seconds):
@@ -111,6 +110,8 @@ class ScriptedRouter:
             raise AssertionError(f"the Worker said nothing within {self._timeout_seconds:g} s") from None
         if frame is None:
             self._frames.put_nowait(None)  # the end stays the end, however often it is asked for
+        elif isinstance(frame, AssertionError):
+            raise frame
         return frame
 
     async def report(self) -> wire.LoadReport:
@@ -154,8 +155,15 @@ class ScriptedRouter:
 
     async def _read(self) -> None:
         with suppress(grpc.aio.AioRpcError, asyncio.CancelledError):  # the status says what happened
-            async for frame in self._call:
-                self._frames.put_nowait(frame)
+            async for data in self._call:
+                self._frames.put_nowait(_decoded(data))
                 await self._reads.wait()
         self.status = await self._call.code()
         self._frames.put_nowait(None)
+
+
+def _decoded(data: bytes) -> wire.WorkerFrame | AssertionError:
+    try:
+        return wire.WorkerFrame.FromString(data)
+    except DecodeError:
+        return AssertionError("the Worker sent bytes that are no WorkerFrame")
