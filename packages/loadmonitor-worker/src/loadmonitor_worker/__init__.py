@@ -16,23 +16,29 @@ from loadmonitor_worker.errors import (
     SourceUnavailableError,
 )
 from loadmonitor_worker.interfaces import Clock, LoadSnapshotSource, TimerHandle
+from loadmonitor_worker.measurements import Histogram, Measurements
 from loadmonitor_worker.reporter import LoadReporter, start_load_reporter
 from loadmonitor_worker.snapshot import RankSnapshot
+from loadmonitor_worker.state import IdleOutcome, WorkerState
 
 __all__ = [
     "BindError",
     "Clock",
     "ConfigError",
+    "Histogram",
+    "IdleOutcome",
     "InvalidSnapshotError",
     "LoadReporter",
     "LoadReporterError",
     "LoadSnapshotSource",
+    "Measurements",
     "MissingExtraError",
     "RankSnapshot",
     "ReporterConfig",
     "SourceError",
     "SourceUnavailableError",
     "TimerHandle",
+    "WorkerState",
     "WorkerType",
     "add_cli_args",
     "start_load_reporter",
