@@ -73,6 +73,7 @@ class WorkerLoad:
         queue_pressure_seconds: By `dp_rank`, waiting uncached prefill tokens over the rank's prefill rate; None where the
             rate isn't known.
         connection: How the stream stands.
+        left_draining: Whether its last word, before the connection was lost, was DRAINING. It has not reported since.
     """
 
     target: WorkerTarget
@@ -84,11 +85,17 @@ class WorkerLoad:
     aggregate: WorkerAggregate | None
     queue_pressure_seconds: Mapping[int, float | None]
     connection: Connection
+    left_draining: bool = False
 
     @property
     def worker_state(self) -> WorkerState | None:
-        """Where the engine stands in its life by its newest report; None when it doesn't say."""
-        return None if self.report is None else self.report.worker_state
+        """Where the engine stands in its life by its newest report; None when it doesn't say.
+
+        Of a Worker that is lost, DRAINING is remembered: it said itself that it goes. Any other state may have changed unseen.
+        """
+        if self.report is None:
+            return WorkerState.DRAINING if self.left_draining else None
+        return self.report.worker_state
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

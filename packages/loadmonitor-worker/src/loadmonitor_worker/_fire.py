@@ -84,6 +84,7 @@ class FireLoop:
     def unfollow(self, follower: Follower) -> None:
         """Call `follower` no more."""
         self._followers.remove(follower)
+        self.changed()
 
     def end(self) -> None:
         """Stop for good: no timer, no pull, no step after this."""

@@ -3,9 +3,13 @@
 import asyncio
 import sys
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
+from cyclopts import Parameter
+
+from loadmonitor_worker.cli._logging import LogFormat, LogLevel, set_up_logging
 from loadmonitor_worker.cli._options import SourceName, closing, make_source, stop_signals
+from loadmonitor_worker.cli._side_port import SidePortConfig, side_port
 from loadmonitor_worker.config import ReporterConfig, WorkerType
 from loadmonitor_worker.interfaces import LoadSnapshotSource
 from loadmonitor_worker.reporter import start_load_reporter
@@ -26,6 +30,11 @@ def serve(
     stale_after_ms: int = 3_000,
     min_interval_ms: int = 10,
     overshoot: Literal["strict", "clamp"] = "strict",
+    metrics_port: int | None = None,
+    metrics_host: str = "127.0.0.1",
+    remote_drain: Annotated[bool, Parameter(negative="")] = False,
+    log_format: LogFormat = "text",
+    log_level: LogLevel = "info",
 ) -> int:
     """Report the load of an engine on this machine until stopped.
 
@@ -46,6 +55,13 @@ def serve(
         stale_after_ms: Ranks older than this make a report STALE.
         min_interval_ms: Shortest report interval granted to a router.
         overshoot: "clamp" caps a load above its capacity, "strict" reports UNREACHABLE.
+        metrics_port: Port of a second listener, for HTTP: /metrics, /livez, and /drain, which `loadmonitor-worker drain` uses;
+            0 takes any free one, told by the second line of output. By default there is none.
+        metrics_host: Address of the second listener; 0.0.0.0 for scrapers on other machines.
+        remote_drain: Let anybody who reaches the second listener drain, by GET too, as a kubelet's preStop httpGet does; by
+            default only processes of this machine or pod may, by POST.
+        log_format: "json" writes one object a line.
+        log_level: What is logged on stderr: changes of state ("info"), or troubles only.
     """
     config = ReporterConfig(
         port=port,
@@ -57,15 +73,25 @@ def serve(
         min_report_interval_ms=min_interval_ms,
         overshoot=overshoot,
     )
+    set_up_logging(log_format, log_level)
+    side = (
+        None
+        if metrics_port is None
+        else SidePortConfig(port=metrics_port, host=metrics_host, remote_drain=remote_drain)
+    )
     reader = make_source(source, shm_path=shm_path, dp_size=dp_size, engine_url=engine_url, api_key_file=api_key_file)
-    return asyncio.run(_serve(config, reader))
+    return asyncio.run(_serve(config, reader, side))
 
 
-async def _serve(config: ReporterConfig, source: LoadSnapshotSource) -> int:
+async def _serve(config: ReporterConfig, source: LoadSnapshotSource, side: SidePortConfig | None) -> int:
     async with stop_signals() as stopped, closing(source):
         reporter = await start_load_reporter(config, source)
         assert reporter is not None
-        async with reporter:
+        async with reporter, side_port(reporter, side) as metrics_address:
             sys.stdout.write(f"listening on {reporter.address}\n")
+            if metrics_address is not None:
+                sys.stdout.write(f"metrics at http://{metrics_address}/metrics\n")
             sys.stdout.flush()
-            return await stopped
+            code = await stopped
+            await reporter.close()  # before the side port, so that a drain that waits gets its answer
+            return code
