@@ -107,7 +107,9 @@ def test_of_a_worker_that_is_lost_only_draining_is_remembered_until_it_reports_a
     remembered = WorkerState.DRAINING if state is WorkerState.DRAINING else None
     assert [view.at(ms(1)).worker_state for view in (gone, dialling, back)] == [remembered] * 3
     assert [view.at(ms(1)).report for view in (gone, dialling, back)] == [None] * 3
-    restarted = view_report(back, REGISTERED, received().report or pytest.fail(), {0: None})
+    silent = received().report
+    assert silent is not None
+    restarted = view_report(back, REGISTERED, silent, {0: None})
     assert restarted.at(ms(1)).worker_state is None
     assert view_connection(restarted, lost).at(ms(1)).worker_state is None
 

@@ -28,7 +28,11 @@ async def test_serve_reports_a_synthetic_load_and_says_goodbye_on_sigterm() -> N
         assert error.code == "SHUTTING_DOWN"
         assert await process.wait() == 0
         assert process.stderr is not None
-        assert await process.stderr.read() == b""
+        logged = (await process.stderr.read()).decode().splitlines()
+        assert [line.partition("loadmonitor_worker: ")[2] for line in logged] == [
+            "router 'r' registered: a report every 20 ms, lease 15000 ms",
+            "closing: 1 routers are told",
+        ]
 
 
 async def test_serve_exits_130_when_interrupted() -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from copy import deepcopy
 from uuid import uuid4
 
 import grpc.aio
@@ -132,9 +133,9 @@ class ReporterServer:
             worker_state=self.worker_state,
             reports={status.value: number for status, number in meter.reports.items()},
             sent_bytes=meter.sent_bytes,
-            pull_seconds=meter.pull_seconds,
-            fire_lag_seconds=meter.fire_lag_seconds,
-            snapshot_age_seconds=meter.snapshot_age_seconds,
+            pull_seconds=deepcopy(meter.pull_seconds),
+            fire_lag_seconds=deepcopy(meter.fire_lag_seconds),
+            snapshot_age_seconds=deepcopy(meter.snapshot_age_seconds),
         )
 
     async def start(self) -> None:

@@ -32,7 +32,7 @@ def drain(*, timeout_seconds: float = 20.0, metrics_port: int = 9464, metrics_ho
     try:
         status, body = _post(metrics_host.strip("[]"), metrics_port, timeout_seconds)
     except (OSError, http.client.HTTPException) as error:
-        reason = str(error) or type(error).__name__
+        reason = str(error).strip() or type(error).__name__
         return _failed(f"no answer from {address} ({reason}): `serve --metrics-port {metrics_port}` must run there")
     try:
         answer = json.loads(body)
