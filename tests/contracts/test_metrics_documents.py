@@ -21,6 +21,9 @@ def test_a_changed_row_is_noticed_and_put_right() -> None:
     changed = METRICS.replace("Requests in the running batch.", "Something else.")
     assert changed != METRICS
     assert generated(changed) == METRICS
+    changed = METRICS.replace("Routers that are registered.", "Something else.")
+    assert changed != METRICS
+    assert generated(changed) == METRICS
 
 
 def test_the_names_of_engines_stand_in_the_document() -> None:

@@ -24,7 +24,7 @@ class ReporterCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         """Read the reporter."""
         now = self._reporter.measure()
-        states = {} if now.worker_state is None else {state.value: state == now.worker_state for state in WorkerState}
+        states = {} if now.worker_state is None else {state.value: state is now.worker_state for state in WorkerState}
         yield _single(metrics.FIRES, now.fires)
         yield _by_word(metrics.REPORTS, now.reports)
         yield _single(metrics.COALESCED, now.coalesced_reports)

@@ -4,6 +4,8 @@ from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from loadmonitor_worker.state import WorkerState
+
 PULL_SECONDS_BOUNDS: tuple[float, ...] = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 FIRE_LAG_SECONDS_BOUNDS: tuple[float, ...] = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0)
 SNAPSHOT_AGE_SECONDS_BOUNDS: tuple[float, ...] = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
@@ -44,7 +46,7 @@ class Measurements:
         unacked_reports: Reports that acknowledging routers were sent, or are about to be, and have not acknowledged.
         session_events: What became of sessions: registered, stopped, lost, lease_expired, replaced, shut_down.
         refused: Streams ended for what their router did, by the error code.
-        worker_state: A `WorkerState`, or None while none was set.
+        worker_state: What routers are told of the engine, or None.
         reports: Reports handed to routers' streams, by status; since measuring began.
         sent_bytes: Of the frames written, without what HTTP/2 adds; since measuring began.
         pull_seconds: From the start of a read to its outcome; of a read that hangs, so far. Since measuring began.
@@ -59,7 +61,7 @@ class Measurements:
     unacked_reports: int
     session_events: Mapping[str, int]
     refused: Mapping[str, int]
-    worker_state: str | None
+    worker_state: WorkerState | None
     reports: Mapping[str, int]
     sent_bytes: int
     pull_seconds: Histogram
