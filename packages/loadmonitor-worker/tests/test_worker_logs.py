@@ -55,6 +55,14 @@ def test_one_that_flickers_is_not_told_at_every_flicker(caplog: pytest.LogCaptur
     assert len(lines(caplog)) == 3
 
 
+def test_whatever_a_source_says_is_one_line_of_bounded_length(caplog: pytest.LogCaptureFixture) -> None:
+    StatusJournal().note(Verdict(ReportStatus.UNREACHABLE, "é\nINFO forged\x1b[2J\ud800" + "x" * 5_000, None), 0)
+    [line] = lines(caplog)
+    assert line.startswith("the engine's load is UNREACHABLE: é\\nINFO forged\\x1b[2J\\ud800xxx")
+    assert len(line) < 1_100
+    assert line.isprintable()
+
+
 def test_a_worse_trouble_is_told_and_the_way_back_from_it_is_not(caplog: pytest.LogCaptureFixture) -> None:
     journal = StatusJournal()
     for second, verdict in enumerate((STALE, STALE, UNREACHABLE, UNREACHABLE, STALE, HEALTHY)):

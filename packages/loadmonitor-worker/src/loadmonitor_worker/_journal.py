@@ -5,6 +5,7 @@ from collections import Counter
 from typing import Final
 
 from loadmonitor_proto import StreamErrorCode
+from loadmonitor_worker._describe import line_of
 from loadmonitor_worker._session import Session
 from loadmonitor_worker._verdict import ReportStatus, Verdict
 
@@ -92,4 +93,4 @@ class StatusJournal:
             status is ReportStatus.UNREACHABLE and self._told is ReportStatus.STALE
         ):
             self._told = status
-            _logger.warning("the engine's load is %s: %s", status, verdict.last_error)
+            _logger.warning("the engine's load is %s: %s", status, line_of(verdict.last_error or ""))
