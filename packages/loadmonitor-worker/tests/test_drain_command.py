@@ -16,6 +16,7 @@ from worker_process import run, running
 
 from loadmonitor_proto import WorkerState as State
 from loadmonitor_proto.service import LoadMonitorStub
+from loadmonitor_worker.cli import drain as drain_module
 from loadmonitor_worker.sources import SglangShmWriter
 from loadmonitor_worker.testing import rank
 
@@ -116,6 +117,25 @@ async def test_another_server_on_the_port_is_not_taken_for_serve(answer: bytes, 
     assert ended.returncode == 1
     assert said in ended.stderr
     assert len(ended.stderr.splitlines()) == 1
+
+
+async def test_an_answer_may_take_longer_than_a_connection_may(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(drain_module, "_CONNECT_SECONDS", 0.1)
+    asked = []
+
+    async def reply(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.append((await reader.readuntil(b"\r\n\r\n")).partition(b"\r\n")[0])
+        await asyncio.sleep(0.3)  # longer than a connection may take: there is no other way to be late
+        writer.write(b'HTTP/1.1 200 OK\r\n\r\n{"idle": true, "reason": null, "waited_seconds": 0.3}')
+        writer.close()
+
+    async with await asyncio.start_server(reply, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        assert await asyncio.to_thread(drain_module.drain, timeout_seconds=30, metrics_port=port) == 0
+    assert asked == [b"POST /drain?timeout_seconds=30 HTTP/1.1"]
+    assert capsys.readouterr().out == "idle after 0.3 s\n"
 
 
 @pytest.mark.parametrize(

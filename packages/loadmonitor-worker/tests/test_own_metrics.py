@@ -8,10 +8,11 @@ from collections.abc import Sequence
 import pytest
 from prometheus_client import REGISTRY, CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
-from worker_bench import Bench, StartBench
+from worker_bench import Bench, StartBench, register
 
-from loadmonitor_proto import RouterFrame, StopRequest, WorkerFrame
+from loadmonitor_proto import RouterFrame, StopRequest, StreamErrorCode, WorkerFrame
 from loadmonitor_worker import Histogram, RankSnapshot, WorkerState
+from loadmonitor_worker._session import Session
 from loadmonitor_worker.metrics import FAMILIES, make_registry, markdown_table
 from loadmonitor_worker.testing import FakeSource, rank
 
@@ -78,6 +79,16 @@ async def test_a_router_that_is_behind_shows_as_unacknowledged_and_coalesced(ben
     assert exported(registry)["loadmonitor_worker_unacked_reports", ""] == 0
 
 
+async def test_a_report_that_a_router_is_not_handed_is_coalesced_and_not_counted_as_handed(bench: Bench) -> None:
+    registry = make_registry(bench.reporter)
+    await bench.registered("behind", window=1)
+    await bench.registered("reads on")
+    await bench.clock.advance(1_000)
+    shown = exported(registry)
+    assert shown[REPORTS, "HEALTHY"] == 3
+    assert shown["loadmonitor_worker_coalesced_reports_total", ""] == 1
+
+
 async def test_the_length_of_reads_and_the_age_of_their_numbers_are_observed(bench: Bench) -> None:
     registry = make_registry(bench.reporter)
     await bench.registered()
@@ -124,14 +135,15 @@ async def test_a_read_that_hangs_shows_as_growing_ever_longer(start: StartBench)
 
 async def test_a_loop_that_comes_late_to_a_deadline_shows_as_lag(bench: Bench) -> None:
     bench.reporter.measure()
-    await bench.registered(interval_ms=1_000)
+    await bench.registered("a", interval_ms=1_000)
+    await bench.registered("b", interval_ms=1_300)
     await bench.clock.advance(1_000)
     on_time = bench.reporter.measure().fire_lag_seconds
     await bench.clock.stall(1_400)
     late = bench.reporter.measure().fire_lag_seconds
-    assert (on_time.sum, sum(on_time.counts)) == (0, 2)
-    assert late.sum == pytest.approx(0.4)
-    assert sum(late.counts) == 3
+    assert (on_time.sum, sum(on_time.counts)) == (0, 3)
+    assert late.sum == pytest.approx(1.1)  # of the one that was due at 1.3 s; the other's deadline was at 2 s
+    assert sum(late.counts) == 4
 
 
 async def test_what_becomes_of_sessions_is_counted(bench: Bench) -> None:
@@ -159,6 +171,17 @@ async def test_what_becomes_of_sessions_is_counted(bench: Bench) -> None:
     assert events() == {
         "registered": 5, "stopped": 1, "lost": 1, "replaced": 1, "lease_expired": 1, "shut_down": 0,
     }  # fmt: skip
+
+
+async def test_a_stream_that_ended_is_not_counted_again_when_the_reporter_closes(bench: Bench) -> None:
+    monitor = bench.reporter._server._monitor
+    session = Session(on_ready=lambda: None)
+    monitor.stream_opened(session)  # and never closed: as of a router that doesn't read on
+    monitor.frame(session, register("r"), 0)
+    monitor.fail(session, StreamErrorCode.LEASE_EXPIRED, "late")
+    await bench.reporter.close()
+    events = bench.reporter.measure().session_events
+    assert (events["lease_expired"], events["shut_down"]) == (1, 0)
 
 
 async def test_refused_streams_are_counted_by_code(bench: Bench) -> None:

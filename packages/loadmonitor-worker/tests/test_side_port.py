@@ -159,7 +159,9 @@ async def test_who_says_nothing_or_too_much_gets_no_answer_and_holds_nobody_up(b
         talker.close()
 
 
-async def test_closing_does_not_wait_for_a_silent_connection(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_closing_does_not_wait_for_a_silent_connection(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setattr(_side_port, "_CLOSE_SECONDS", 0.01)
     before = asyncio.all_tasks()
     async with asyncio.timeout(WAIT_SECONDS):
@@ -169,6 +171,7 @@ async def test_closing_does_not_wait_for_a_silent_connection(bench: Bench, monke
         assert await reader.read() == b""
         silent.close()
     assert asyncio.all_tasks() == before
+    assert caplog.records == []
 
 
 async def test_beyond_its_connections_it_hangs_up(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

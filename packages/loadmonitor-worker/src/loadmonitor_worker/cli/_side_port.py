@@ -96,9 +96,11 @@ class _Answers:
         registry = make_registry(reporter)
         self._exposition: Callable[[], bytes] = lambda: generate_latest(registry)
         self._open: set[asyncio.Task[None]] = set()
+        self._ending = False
 
     async def ended(self) -> None:
         """Let the answers under way end, and cut off those that don't."""
+        self._ending = True
         if self._open:
             await asyncio.wait(self._open, timeout=_CLOSE_SECONDS)
         for task in self._open:
@@ -118,6 +120,10 @@ class _Answers:
                 await self._answer(head.partition(b"\r\n")[0].decode("latin-1"), writer)
         except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             pass  # who leaves, dawdles or talks too much gets no answer; a time-out is an OSError
+        except asyncio.CancelledError:
+            # Python 3.11's streams log an error of theirs for a handler that ends as cancelled.
+            if not self._ending:
+                raise
         finally:
             writer.close()
 
