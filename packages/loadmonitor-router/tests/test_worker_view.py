@@ -114,6 +114,14 @@ def test_of_a_worker_that_is_lost_only_draining_is_remembered_until_it_reports_a
     assert view_connection(restarted, lost).at(ms(1)).worker_state is None
 
 
+@pytest.mark.clause("STATE-3")
+@pytest.mark.parametrize("state", [None, *WorkerState])
+def test_a_fresh_load_says_whether_its_engine_takes_requests(state: WorkerState | None) -> None:
+    load = received(worker_state=state).at(ms(1))
+    assert load.freshness is Freshness.FRESH
+    assert load.takes_requests is (state in {None, WorkerState.SERVING})
+
+
 def test_the_workers_own_doubt_is_believed() -> None:
     load = received(status=ReportStatus.STALE, last_error="rank 0: no timestamp").at(ms(1))
     assert (load.freshness, load.reason) == (Freshness.STALE, "rank 0: no timestamp")

@@ -12,7 +12,7 @@ from pathlib import Path
 import grpc.aio
 import pytest
 from worker_bench import Router
-from worker_process import run, running
+from worker_process import run, running, stopped
 
 from loadmonitor_proto import WorkerState as State
 from loadmonitor_proto.service import LoadMonitorStub
@@ -58,13 +58,7 @@ async def test_drain_waits_for_the_work_and_serve_tells_draining_until_sigterm(t
         done = await asyncio.to_thread(run, *drain, "15")
         assert (done.returncode, done.stderr) == (0, ""), done
         assert done.stdout.startswith("idle after ")
-        process.send_signal(signal.SIGTERM)
-        error = await router.ended()
-        assert error is not None
-        assert error.code == "SHUTTING_DOWN"
-        assert await process.wait() == 0
-        assert process.stderr is not None
-        logged = [json.loads(line) for line in (await process.stderr.read()).splitlines()]
+        logged = [json.loads(line) for line in await stopped(process, router)]
         assert [line["message"] for line in logged if "state" in line["message"]] == [
             "the engine's state is draining, was not told"
         ]

@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from loadmonitor_router.age import Freshness
 from loadmonitor_router.connection import Connection
-from loadmonitor_router.reports import WorkerReport, WorkerState, WorkerType
+from loadmonitor_router.reports import NEVER_PICKED, WorkerReport, WorkerState, WorkerType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +97,11 @@ class WorkerLoad:
             return WorkerState.DRAINING if self.left_draining else None
         return self.report.worker_state
 
+    @property
+    def takes_requests(self) -> bool:
+        """Whether the engine may be sent new requests, as far as it tells: not while it is LOADING, DRAINING or PAUSED."""
+        return self.worker_state not in NEVER_PICKED
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetSnapshot:
@@ -114,6 +119,9 @@ class FleetSnapshot:
     workers: Mapping[str, WorkerLoad] = field(default_factory=lambda: MappingProxyType({}))
 
     def fresh_load(self, url: str) -> WorkerLoad | None:
-        """Return a Worker's load if it may be acted upon, else None: also when the Worker isn't known."""
+        """Return a Worker's load if it may be acted upon, else None: also when the Worker isn't known.
+
+        Its engine may be DRAINING for all that: `WorkerLoad.takes_requests` tells.
+        """
         load = self.workers.get(url)
         return load if load is not None and load.freshness is Freshness.FRESH else None

@@ -69,7 +69,7 @@ class Surveyor:
                 found.unknown.append(candidate)
                 continue
             report = worker.report
-            if worker.worker_state in NEVER_PICKED:
+            if not worker.takes_requests:
                 found.barred.append(candidate)
             elif worker.freshness is Freshness.FRESH and report is not None and worker.age_ms is not None:
                 load = self._measure(worker.target.url, report).of(candidate)
