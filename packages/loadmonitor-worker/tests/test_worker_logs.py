@@ -2,6 +2,7 @@
 
 import json
 import logging
+import subprocess
 import sys
 
 import pytest
@@ -136,6 +137,32 @@ def test_a_json_line_has_the_time_the_message_and_the_records_own_fields() -> No
         "peer": "ipv4:127.0.0.1:1",
         "odd": "<class 'object'>",
     }
+
+
+@pytest.mark.parametrize(
+    ("level", "ours", "others"),
+    [
+        ("debug", ["debug", "info", "warning", "error"], ["warning", "error"]),
+        ("info", ["info", "warning", "error"], ["warning", "error"]),
+        ("warning", ["warning", "error"], ["warning", "error"]),
+        ("error", ["error"], ["error"]),
+    ],
+)
+def test_the_level_is_for_our_own_lines_and_others_tell_troubles_only(
+    level: str, ours: list[str], others: list[str]
+) -> None:
+    program = f"""
+import logging
+from loadmonitor_worker.cli._logging import set_up_logging
+set_up_logging("json", {level!r})
+for name in ("loadmonitor_worker", "httpx"):
+    for word in ("debug", "info", "warning", "error"):
+        getattr(logging.getLogger(name), word)(word)
+"""
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=30)
+    told = [json.loads(line) for line in run.stderr.splitlines()]
+    assert [line["message"] for line in told if line["logger"] == "loadmonitor_worker"] == ours
+    assert [line["message"] for line in told if line["logger"] == "httpx"] == others
 
 
 def test_an_exception_stays_within_its_json_line() -> None:

@@ -30,11 +30,15 @@ class JsonFormatter(logging.Formatter):
 
 
 def set_up_logging(log_format: LogFormat, level: LogLevel) -> None:
-    """Log to stderr from now on, everything of this process."""
+    """Log to stderr from now on: this package from `level` on, everybody else troubles only.
+
+    An HTTP client, for one, has a line for every request at "info".
+    """
     handler = logging.StreamHandler()
     handler.setFormatter(
         JsonFormatter()
         if log_format == "json"
         else logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
     )
-    logging.basicConfig(level=level.upper(), handlers=[handler])
+    logging.basicConfig(level="ERROR" if level == "error" else "WARNING", handlers=[handler])
+    logging.getLogger("loadmonitor_worker").setLevel(level.upper())
