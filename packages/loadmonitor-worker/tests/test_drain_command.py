@@ -50,12 +50,12 @@ async def test_drain_waits_for_the_work_and_serve_tells_draining_until_sigterm(t
     publishing = asyncio.create_task(publish(path, requests, stop))
     async with sidecar(path, "--log-format", "json") as (process, router, port):
         drain = ("drain", "--metrics-port", port, "--timeout-seconds")
-        too_short = await asyncio.to_thread(run, *drain, "0.5")
+        too_short = await asyncio.to_thread(run, *drain, "1.5")
         assert (too_short.returncode, too_short.stdout) == (1, "")
-        assert too_short.stderr.startswith("loadmonitor-worker: not idle after 0.5 s: 3 running, 0 waiting")
+        assert too_short.stderr.startswith("loadmonitor-worker: not idle after 1.5 s: 3 running, 0 waiting")
         assert (await router.report()).worker_state == State.WORKER_STATE_DRAINING
         requests.append(0)
-        done = await asyncio.to_thread(run, *drain, "15")
+        done = await asyncio.to_thread(run, *drain, "30")
         assert (done.returncode, done.stderr) == (0, ""), done
         assert done.stdout.startswith("idle after ")
         logged = [json.loads(line) for line in await stopped(process, router)]

@@ -14,7 +14,7 @@ from worker_bench import Router
 from loadmonitor_proto.service import LoadMonitorStub
 
 COMMAND = str(Path(sys.executable).with_name("loadmonitor-worker"))
-WAIT_SECONDS = 20
+WAIT_SECONDS = 40
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
