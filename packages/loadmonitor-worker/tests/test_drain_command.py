@@ -24,7 +24,7 @@ from loadmonitor_worker.testing import rank
 @asynccontextmanager
 async def sidecar(path: Path, *arguments: str) -> AsyncIterator[tuple[asyncio.subprocess.Process, Router, str]]:
     """Serve the file with a second port; yield the process, a registered router and that port."""
-    arguments = ("--source", "sglang-shm", "--shm-path", str(path), "--metrics-port", "0", *arguments)
+    arguments = ("--source", "sglang-shm", "--shm-path", str(path), "--http-port", "0", *arguments)
     async with running("serve", "--port", "0", *arguments) as (process, line):
         assert process.stdout is not None
         second = (await process.stdout.readline()).decode().strip()
@@ -49,7 +49,7 @@ async def test_drain_waits_for_the_work_and_serve_tells_draining_until_sigterm(t
     path, requests, stop = tmp_path / "loads.shm", [3], asyncio.Event()
     publishing = asyncio.create_task(publish(path, requests, stop))
     async with sidecar(path, "--log-format", "json") as (process, router, port):
-        drain = ("drain", "--metrics-port", port, "--timeout-seconds")
+        drain = ("drain", "--http-port", port, "--timeout-seconds")
         too_short = await asyncio.to_thread(run, *drain, "1.5")
         assert (too_short.returncode, too_short.stdout) == (1, "")
         assert too_short.stderr.startswith("loadmonitor-worker: not idle after 1.5 s: 3 running, 0 waiting")
@@ -69,9 +69,7 @@ async def test_drain_waits_for_the_work_and_serve_tells_draining_until_sigterm(t
 
 async def test_sigterm_ends_a_drain_that_waits(tmp_path: Path) -> None:
     async with sidecar(tmp_path / "none.shm") as (process, router, port):
-        waiting = asyncio.create_task(
-            asyncio.to_thread(run, "drain", "--metrics-port", port, "--timeout-seconds", "3600")
-        )
+        waiting = asyncio.create_task(asyncio.to_thread(run, "drain", "--http-port", port, "--timeout-seconds", "3600"))
         assert (await router.report()).worker_state == State.WORKER_STATE_DRAINING
         process.send_signal(signal.SIGTERM)
         ended = await waiting
@@ -84,11 +82,11 @@ def test_where_nobody_answers_drain_says_what_must_run_there() -> None:
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))  # and doesn't listen
         port = bound.getsockname()[1]
-        ended = run("drain", "--metrics-port", str(port))
+        ended = run("drain", "--http-port", str(port))
     assert ended.returncode == 1
     [line] = ended.stderr.splitlines()
     assert line.startswith(f"loadmonitor-worker: no answer from 127.0.0.1:{port} (")
-    assert line.endswith(f"`serve --metrics-port {port}` must run there")
+    assert line.endswith(f"`serve --http-port {port}` must run there")
 
 
 @pytest.mark.parametrize(
@@ -107,7 +105,7 @@ async def test_another_server_on_the_port_is_not_taken_for_serve(answer: bytes, 
 
     async with await asyncio.start_server(reply, "127.0.0.1", 0) as server:
         port = str(server.sockets[0].getsockname()[1])
-        ended = await asyncio.to_thread(run, "drain", "--metrics-port", port)
+        ended = await asyncio.to_thread(run, "drain", "--http-port", port)
     assert ended.returncode == 1
     assert said in ended.stderr
     assert len(ended.stderr.splitlines()) == 1
@@ -127,7 +125,7 @@ async def test_an_answer_may_take_longer_than_a_connection_may(
 
     async with await asyncio.start_server(reply, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
-        assert await asyncio.to_thread(drain_module.drain, timeout_seconds=30, metrics_port=port) == 0
+        assert await asyncio.to_thread(drain_module.drain, timeout_seconds=30, http_port=port) == 0
     assert asked == [b"POST /drain?timeout_seconds=30 HTTP/1.1"]
     assert capsys.readouterr().out == "idle after 0.3 s\n"
 
@@ -137,7 +135,7 @@ async def test_an_answer_may_take_longer_than_a_connection_may(
     [
         (["--timeout-seconds", "-1"], 1, "--timeout-seconds -1"),
         (["--timeout-seconds", "nan"], 1, "--timeout-seconds nan"),
-        (["--metrics-port", "0"], 1, "--metrics-port 0"),
+        (["--http-port", "0"], 1, "--http-port 0"),
         (["--timeout-seconds", "soon"], 2, "soon"),
     ],
 )

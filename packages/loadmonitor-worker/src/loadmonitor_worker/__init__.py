@@ -12,12 +12,14 @@ from loadmonitor_worker.errors import (
     InvalidSnapshotError,
     LoadReporterError,
     MissingExtraError,
+    SettingError,
     SourceError,
     SourceUnavailableError,
 )
 from loadmonitor_worker.interfaces import Clock, LoadSnapshotSource, TimerHandle
 from loadmonitor_worker.measurements import Histogram, Measurements
 from loadmonitor_worker.reporter import LoadReporter, start_load_reporter
+from loadmonitor_worker.settings import LoadedSettings, Origin, load_settings
 from loadmonitor_worker.snapshot import RankSnapshot
 from loadmonitor_worker.state import IdleOutcome, WorkerState
 
@@ -31,15 +33,19 @@ __all__ = [
     "LoadReporter",
     "LoadReporterError",
     "LoadSnapshotSource",
+    "LoadedSettings",
     "Measurements",
     "MissingExtraError",
+    "Origin",
     "RankSnapshot",
     "ReporterConfig",
+    "SettingError",
     "SourceError",
     "SourceUnavailableError",
     "TimerHandle",
     "WorkerState",
     "WorkerType",
     "add_cli_args",
+    "load_settings",
     "start_load_reporter",
 ]

@@ -81,19 +81,20 @@ def error_frame(code: str, message: str) -> bytes:
 
 
 def _rank_load(rank: RankSnapshot) -> RankLoad:
+    # A field of the first version that is 0 is not sent at all, and so is one that is unknown: it has no presence.
     return RankLoad(
         dp_rank=rank.dp_rank,
         snapshot_time_unix_ms=rank.snapshot_time_unix_ms or 0,
         num_running_reqs=rank.num_running_reqs,
         num_waiting_reqs=rank.num_waiting_reqs,
-        num_waiting_uncached_tokens=rank.num_waiting_uncached_tokens,
-        num_used_tokens=rank.num_used_tokens,
-        num_total_tokens=rank.num_total_tokens,
+        num_waiting_uncached_tokens=rank.num_waiting_uncached_tokens or 0,
+        num_used_tokens=rank.num_used_tokens or 0,
+        num_total_tokens=rank.num_total_tokens or 0,
         max_total_num_tokens=rank.max_total_num_tokens,
         max_running_requests=rank.max_running_requests,
-        token_usage=rank.token_usage,
-        gen_throughput=rank.gen_throughput,
-        cache_hit_rate=rank.cache_hit_rate,
+        token_usage=rank.token_usage or 0,
+        gen_throughput=rank.gen_throughput or 0,
+        cache_hit_rate=rank.cache_hit_rate or 0,
         utilization=rank.utilization,
         prefill_throughput=rank.prefill_throughput,
         prefill_uncached_tokens_total=rank.prefill_uncached_tokens_total,

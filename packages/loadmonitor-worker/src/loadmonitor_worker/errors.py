@@ -1,7 +1,8 @@
 """The errors of loadmonitor_worker.
 
 LoadReporterError
-├── ConfigError               a setting is out of range; nothing was started
+├── ConfigError               a setting is wrong, or its name is; nothing was started
+│   └── SettingError              the value of one setting isn't allowed
 ├── MissingExtraError         an optional dependency of the requested feature is not installed
 ├── BindError                 the reporter's address can't be listened on
 └── SourceError               this attempt to read the engine's load failed; the report says UNREACHABLE
@@ -18,6 +19,25 @@ class LoadReporterError(Exception):
 
 class ConfigError(LoadReporterError, ValueError):
     """A setting is out of range; the message names the setting, the value received and what is allowed."""
+
+
+class SettingError(ConfigError):
+    """The value of one setting isn't allowed, by itself or beside another.
+
+    Attributes:
+        setting: The setting's name in code.
+        value: What it was given.
+        rule: What is wrong and what is allowed, as the end of a sentence that starts with setting and value.
+        related: Other settings that the rule speaks of.
+    """
+
+    def __init__(self, setting: str, value: object, rule: str, *, related: tuple[str, ...] = ()) -> None:
+        """Give the parts of the sentence."""
+        super().__init__(f"{setting}={value!r} {rule}")
+        self.setting = setting
+        self.value = value
+        self.rule = rule
+        self.related = related
 
 
 class MissingExtraError(LoadReporterError, ImportError):

@@ -28,8 +28,19 @@ for _name, _help in (
     app.command(f"loadmonitor_worker.cli.{_name}:{_name}", name=_name, help=_help)
 
 _FLAGS = {"min_report_interval_ms=": "--min-interval-ms ", "stale_after_ms=": "--stale-after-ms ", "port=": "--port "}
-_FLAGS |= {"dp_size=": "--dp-size ", "period_ms=": "--period-ms ", "host=": "--host ", ", or None": ""}
-_FLAGS |= {"timeout_seconds=": "--timeout-seconds "}
+_FLAGS |= {
+    "mapping=": "--mapping ",
+    "dp_size=": "--dp-size ",
+    "period_ms=": "--period-ms ",
+    "host=": "--host ",
+    "timeout_seconds=": "--timeout-seconds ",
+    ", or None": "",
+}
+_FLAGS |= {
+    f"{name}{sign}": f"--{name.replace('_', '-')} "
+    for name in ("max_running_requests", "max_total_num_tokens")
+    for sign in " ="
+}
 """How a setting is called here, by the words that start its error."""
 
 

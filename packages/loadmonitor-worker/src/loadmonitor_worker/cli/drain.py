@@ -12,8 +12,8 @@ _SLACK_SECONDS = 5.0
 _MOST_SECONDS = 86_400.0
 
 
-def drain(*, timeout_seconds: float = 20.0, metrics_port: int = 9464, metrics_host: str = "127.0.0.1") -> int:
-    """Have a running `serve --metrics-port` tell routers DRAINING, and wait until its engine has nothing to do.
+def drain(*, timeout_seconds: float = 20.0, http_port: int = 9464, http_host: str = "127.0.0.1") -> int:
+    """Have a running `serve --http-port` tell routers DRAINING, and wait until its engine has nothing to do.
 
     Exits 0 when every router knew and the engine then ran nothing for a second; 1 when the limit came first, with what was in
     the way, or when no `serve` answers. `serve` goes on telling DRAINING until it is stopped: SIGTERM, which Kubernetes sends
@@ -21,19 +21,19 @@ def drain(*, timeout_seconds: float = 20.0, metrics_port: int = 9464, metrics_ho
 
     Args:
         timeout_seconds: The limit; it counts in a pod's terminationGracePeriodSeconds, which should be 10 s longer.
-        metrics_port: The port that `serve` was given as --metrics-port.
-        metrics_host: Where `serve` listens for HTTP; another machine's needs --remote-drain.
+        http_port: The port that `serve` was given as --http-port.
+        http_host: Where `serve` listens for HTTP; another machine's needs --remote-drain.
     """
     if not 0 <= timeout_seconds <= _MOST_SECONDS:
         raise ConfigError(f"--timeout-seconds {timeout_seconds} is not allowed: 0 to {_MOST_SECONDS:.0f} is")
-    if not 1 <= metrics_port <= 65_535:
-        raise ConfigError(f"--metrics-port {metrics_port} is not a TCP port: allowed are 1 to 65535")
-    address = format_address(metrics_host, metrics_port)
+    if not 1 <= http_port <= 65_535:
+        raise ConfigError(f"--http-port {http_port} is not a TCP port: allowed are 1 to 65535")
+    address = format_address(http_host, http_port)
     try:
-        status, body = _post(metrics_host.strip("[]"), metrics_port, timeout_seconds)
+        status, body = _post(http_host.strip("[]"), http_port, timeout_seconds)
     except (OSError, http.client.HTTPException) as error:
         reason = str(error).strip() or type(error).__name__
-        return _failed(f"no answer from {address} ({reason}): `serve --metrics-port {metrics_port}` must run there")
+        return _failed(f"no answer from {address} ({reason}): `serve --http-port {http_port}` must run there")
     try:
         answer = json.loads(body)
         idle, reason, waited = bool(answer["idle"]), answer["reason"], float(answer["waited_seconds"])
