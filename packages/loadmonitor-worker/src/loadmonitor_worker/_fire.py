@@ -10,10 +10,10 @@ from loadmonitor_worker._meter import Meter
 from loadmonitor_worker._pull import Puller
 from loadmonitor_worker._report import ReportBuilder, error_frame
 from loadmonitor_worker._table import SessionTable
-from loadmonitor_worker._verdict import Attempt, Verdict, judge
+from loadmonitor_worker._verdict import Attempt, judge
 from loadmonitor_worker.interfaces import Clock, TimerHandle
 
-Follower = Callable[[Attempt, Verdict], None]
+Follower = Callable[[Attempt], None]
 _FOLLOWED_EVERY_NS = 200_000_000
 
 
@@ -146,5 +146,5 @@ class FireLoop:
         if self._followers:
             self._follow_at_ns = now_ns + _FOLLOWED_EVERY_NS
             for follower in list(self._followers):
-                follower(attempt, verdict)
+                follower(attempt)
         self._step()

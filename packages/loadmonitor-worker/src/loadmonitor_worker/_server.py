@@ -20,7 +20,7 @@ from loadmonitor_worker._pull import Puller
 from loadmonitor_worker._report import ReportBuilder
 from loadmonitor_worker._service import MonitorServicer
 from loadmonitor_worker._table import SessionTable
-from loadmonitor_worker._verdict import Attempt, Verdict
+from loadmonitor_worker._verdict import Attempt
 from loadmonitor_worker.config import ReporterConfig
 from loadmonitor_worker.errors import BindError
 from loadmonitor_worker.interfaces import Clock, LoadSnapshotSource
@@ -100,10 +100,10 @@ class ReporterServer:
             if not outcome.done():
                 outcome.set_result(IdleOutcome(idle=idle, reason=None if idle else watch.reason))
 
-        def follow(attempt: Attempt, verdict: Verdict) -> None:
+        def follow(attempt: Attempt) -> None:
             untold = self._table.unaware_of(self._state_first_told_by)
             now_ns, now_unix_ms = self._clock.monotonic_ns(), self._clock.unix_ms()
-            if watch.observe(attempt, verdict, untold, now_ns=now_ns, now_unix_ms=now_unix_ms):
+            if watch.observe(attempt, untold, now_ns=now_ns, now_unix_ms=now_unix_ms):
                 end(idle=True)
 
         timer = self._clock.call_at(self._clock.monotonic_ns() + round(timeout_seconds * 1e9), lambda: end(idle=False))

@@ -70,7 +70,7 @@ class LoadReporter:
         """Wait until every router knows the state and the engine then had nothing to do for a second, or until the limit.
 
         An engine is idle when all its ranks run nothing and nothing waits, in numbers taken after the last router was told. One
-        that can't be read, or whose numbers are old, isn't known to be idle. A router was told when it acknowledged a report
+        that can't be read, or doesn't date its numbers, isn't known to be idle. A router was told when it acknowledged a report
         with the state or, if it doesn't acknowledge, when one was sent to it. The engine is read five times a second.
 
         Args:
