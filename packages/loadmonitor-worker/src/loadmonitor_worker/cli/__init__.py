@@ -21,6 +21,7 @@ app: App = App(
 )
 for _name, _help in (
     ("serve", "Report the load of an engine on this machine until stopped."),
+    ("drain", "Have a running `serve` tell routers DRAINING, and wait until its engine has nothing to do."),
     ("check", "Say hop by hop what works between an engine and its reports, and what to change."),
     ("simulate", "Publish a made-up load in SGLang's shared-memory format until stopped."),
 ):
@@ -32,6 +33,7 @@ _FLAGS |= {
     "dp_size=": "--dp-size ",
     "period_ms=": "--period-ms ",
     "host=": "--host ",
+    "timeout_seconds=": "--timeout-seconds ",
     ", or None": "",
 }
 _FLAGS |= {
