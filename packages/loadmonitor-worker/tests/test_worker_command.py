@@ -66,10 +66,10 @@ async def test_a_taken_port_ends_serve_with_one_line(bench: Bench) -> None:
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        (["--source", "synthetic", "--port", "65536"], "--port 65536"),
+        (["--source", "synthetic", "--port", "65536"], "port=65536 (--port)"),
         (["--source", "synthetic", "--dp-size", "0"], "--dp-size 0"),
         (["--source", "synthetic", "--shm-path", "x"], "--shm-path"),
-        (["--source", "sglang-shm", "--stale-after-ms", "0"], "--stale-after-ms 0"),
+        (["--source", "sglang-shm", "--stale-after-ms", "0"], "stale_after_ms=0 (--stale-after-ms)"),
     ],
 )
 def test_a_wrong_setting_ends_serve_with_one_line_that_names_it(arguments: list[str], named: str) -> None:
