@@ -6,7 +6,7 @@ Fails when the kit and docs/contract.md don't have the same clauses.
 import sys
 
 from check_contract import CLAUSE, ROOT
-from generated_table import GeneratedTable
+from generated_table import GeneratedDocument
 from loadmonitor_router.conformance import CHECKS, Check
 
 
@@ -22,7 +22,9 @@ def table() -> str:
     return head + "".join(f"{row(check)}\n" for check in CHECKS)
 
 
-TABLE = GeneratedTable("docs/conformance.md", "scripts/gen_conformance.py", "loadmonitor_router.conformance", table)
+DOCUMENT = GeneratedDocument(
+    "docs/conformance.md", "scripts/gen_conformance.py", {"loadmonitor_router.conformance": table}
+)
 
 
 def main() -> None:
@@ -32,7 +34,7 @@ def main() -> None:
     if clauses != known:
         differing = ", ".join(sorted({*clauses} ^ {*known})) or "their order"
         sys.exit(f"docs/contract.md and the conformance kit differ in {differing}")
-    TABLE.main(__doc__)
+    DOCUMENT.main(__doc__)
 
 
 if __name__ == "__main__":

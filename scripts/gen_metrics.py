@@ -1,9 +1,14 @@
-"""Write the table of metric families into docs/metrics.md; with --check, only compare."""
+"""Write the tables of metric families into docs/metrics.md; with --check, only compare."""
 
-from generated_table import GeneratedTable
-from loadmonitor_router.export.metrics import markdown_table
+from generated_table import GeneratedDocument
+from loadmonitor_router.export import metrics as router_metrics
+from loadmonitor_worker import metrics as worker_metrics
 
-TABLE = GeneratedTable("docs/metrics.md", "scripts/gen_metrics.py", "loadmonitor_router.export.metrics", markdown_table)
+DOCUMENT = GeneratedDocument(
+    "docs/metrics.md",
+    "scripts/gen_metrics.py",
+    {module.__name__: module.markdown_table for module in (router_metrics, worker_metrics)},
+)
 
 if __name__ == "__main__":
-    TABLE.main(__doc__)
+    DOCUMENT.main(__doc__)

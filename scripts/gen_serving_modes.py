@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from generated_table import GeneratedTable
+from generated_table import GeneratedDocument
 from loadmonitor_worker.integrations import SERVING_MODES, SOURCES, SourceKind
 
 
@@ -36,9 +36,9 @@ def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
     return [f"| {' | '.join(row)} |" for row in (head, ("---",) * len(head), *rows)]
 
 
-TABLE = GeneratedTable(
-    "docs/serving-modes.md", "scripts/gen_serving_modes.py", "loadmonitor_worker.integrations.modes", matrix
+DOCUMENT = GeneratedDocument(
+    "docs/serving-modes.md", "scripts/gen_serving_modes.py", {"loadmonitor_worker.integrations.modes": matrix}
 )
 
 if __name__ == "__main__":
-    TABLE.main(__doc__)
+    DOCUMENT.main(__doc__)

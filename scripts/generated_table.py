@@ -1,8 +1,8 @@
-"""A table that a script writes into a document, between two lines of comment."""
+"""Tables that a script writes into a document, each between two lines of comment."""
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,38 +11,38 @@ END = "<!-- up to here -->\n"
 
 
 @dataclass(frozen=True)
-class GeneratedTable:
-    """Where a table stands, and what makes it.
+class GeneratedDocument:
+    """Where tables stand, and what makes them.
 
     Attributes:
-        document: The document's path in the project.
-        script: The script that writes the table.
-        source: What the table is made from.
-        make: Makes it.
+        path: The document's path in the project.
+        script: The script that writes the tables.
+        tables: Makes each table, by what it is made from.
     """
 
-    document: str
+    path: str
     script: str
-    source: str
-    make: Callable[[], str]
+    tables: Mapping[str, Callable[[], str]]
 
     def put_into(self, text: str) -> str:
-        """Return the document with the table as the code has it."""
-        begin = f"<!-- {self.script} writes what follows, from {self.source} -->\n"
-        before, _, rest = text.partition(begin)
-        _, found, after = rest.partition(END)
-        if not found:
-            sys.exit(f"{self.document} lacks the lines between which the table stands: {begin!r} and {END!r}")
-        return f"{before}{begin}\n{self.make()}\n{END}{after}"
+        """Return the document with the tables as the code has them."""
+        for source, make in self.tables.items():
+            begin = f"<!-- {self.script} writes what follows, from {source} -->\n"
+            before, _, rest = text.partition(begin)
+            _, found, after = rest.partition(END)
+            if not found:
+                sys.exit(f"{self.path} lacks the lines between which a table stands: {begin!r} and {END!r}")
+            text = f"{before}{begin}\n{make()}\n{END}{after}"
+        return text
 
     def main(self, description: str | None) -> None:
-        """Write the table, or with --check exit with status 1 when it isn't up to date."""
+        """Write the tables, or with --check exit with status 1 when one isn't up to date."""
         parser = argparse.ArgumentParser(description=description)
-        parser.add_argument("--check", action="store_true", help="write nothing, fail when the table is out of date")
-        path = ROOT / self.document
+        parser.add_argument("--check", action="store_true", help="write nothing, fail when a table is out of date")
+        path = ROOT / self.path
         text = path.read_text()
         wanted = self.put_into(text)
         if not parser.parse_args().check:
             path.write_text(wanted)
         elif text != wanted:
-            sys.exit(f"{self.document} is out of date: uv run python {self.script}")
+            sys.exit(f"{self.path} is out of date: uv run python {self.script}")

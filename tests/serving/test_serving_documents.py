@@ -8,7 +8,7 @@ import pytest
 
 import loadmonitor_worker.integrations
 import loadmonitor_worker.sources
-from gen_serving_modes import TABLE
+from gen_serving_modes import DOCUMENT
 from loadmonitor_worker.integrations import SERVING_MODES, SOURCES, ServingMode, SourceKind
 
 ROOT = Path(__file__).parents[2]
@@ -21,10 +21,10 @@ def test_the_matrix_is_up_to_date() -> None:
 
 
 def test_a_changed_row_of_the_matrix_is_noticed_and_put_right() -> None:
-    text = (ROOT / TABLE.document).read_text()
+    text = (ROOT / DOCUMENT.path).read_text()
     changed = text.replace("the process, in its lifespan", "somebody")
     assert changed != text
-    assert TABLE.put_into(changed) == text
+    assert DOCUMENT.put_into(changed) == text
 
 
 @pytest.mark.parametrize("mode", SERVING_MODES, ids=lambda mode: mode.name)

@@ -297,6 +297,11 @@ def hide_age_of_every_second(report: wire.LoadReport) -> None:
         report.ClearField("max_snapshot_age_ms")
 
 
+def hide_state_of_every_second(report: wire.LoadReport) -> None:
+    if report.sequence_id % 2:
+        report.ClearField("worker_state")
+
+
 SLOW: Overrides = {"least_interval_ms": 100}
 """So that a machine with much else to do doesn't hide that reports come too often."""
 
@@ -365,6 +370,7 @@ FAULTS = [
     Fault("REPORT-5", "an age without a dated rank", worker=reports(undate)),
     Fault("REPORT-5", "no age in every second report", worker=reports(hide_age_of_every_second)),
     Fault("REPORT-6", "reports queue up", {"offer": queue_all}),
+    Fault("STATE-1", "the state is told in every second report", worker=reports(hide_state_of_every_second)),
     Fault("ACK-1", "the window is passed over", {"has_credit": True}),
     Fault("ACK-1", "an acknowledgement counts for one report", {"acknowledged": acknowledge_one}),
     Fault("ACK-2", "a report waits for credit", {"fire": hold_without_credit, "next_frame": next_frame_with_credit, "acknowledged": acknowledge_and_wake}),

@@ -343,6 +343,7 @@ class ModelWorker:
             status=wire.ReportStatus.REPORT_STATUS_HEALTHY,
             ranks=self.ranks(now_ms),
             max_snapshot_age_ms=self.stamp_age_ms,
+            worker_state=wire.WorkerState.WORKER_STATE_SERVING,
         )
         if self.stamp_age_ms > 3_000:
             report.status = wire.ReportStatus.REPORT_STATUS_STALE
@@ -387,6 +388,7 @@ class FirstVersionWorker(ModelWorker):
     def build(self) -> wire.LoadReport:
         report = super().build()
         report.ClearField("max_snapshot_age_ms")
+        report.ClearField("worker_state")
         return report
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadmonitor_worker import ConfigError, ReporterConfig, SettingError, WorkerType, load_settings
+from loadmonitor_worker import ConfigError, MissingSettingError, ReporterConfig, SettingError, WorkerType, load_settings
 from loadmonitor_worker.settings import Origin, variable_of
 
 CODE = {"port": 0}
@@ -19,6 +19,10 @@ CODE = {"port": 0}
 class WithSource(ReporterConfig):
     source: str
     file: Path | None = None
+    labels: tuple[str, ...] = ()
+    loud: bool = False
+    http_host: str = "127.0.0.1"
+    http_port: int | None = None
 
 
 def test_a_flag_overrides_the_environment_which_overrides_code() -> None:
@@ -41,10 +45,14 @@ def test_every_type_is_read_from_text() -> None:
         "LOADMONITOR_PUBLISH_INTERVAL_MS": " 200 ",
         "LOADMONITOR_FILE": "/run/loads",
         "LOADMONITOR_SOURCE": "x",
+        "LOADMONITOR_LABELS": "a=b, c=d,",
+        "LOADMONITOR_LOUD": "on",
+        "LOADMONITOR_HTTP_LISTEN": "[::]:9464",
     }
     config = load_settings(WithSource, environ=environ).config
     assert (config.host, config.port, config.worker_type) == ("0.0.0.0", 50_061, WorkerType.DECODE)
     assert (config.alignment, config.publish_interval_ms, config.file) == ("epoch", 200, Path("/run/loads"))
+    assert (config.labels, config.loud, config.http_host, config.http_port) == (("a=b", "c=d"), True, "::", 9464)
 
 
 @pytest.mark.parametrize(
@@ -60,6 +68,16 @@ def test_one_variable_gives_host_and_port(text: str, host: str, port: int) -> No
 def test_an_address_that_is_none_is_named(text: str) -> None:
     with pytest.raises(ConfigError, match=r"LOADMONITOR_LISTEN=.* is not HOST:PORT: write"):
         load_settings(ReporterConfig, environ={"LOADMONITOR_LISTEN": text})
+
+
+@pytest.mark.parametrize(("text", "value"), [("1", True), ("yes", True), ("off", False), ("0", False)])
+def test_a_truth_value_is_one_of_eight_words(text: str, value: object) -> None:
+    environ = {"LOADMONITOR_LOUD": text, "LOADMONITOR_SOURCE": "x"}
+    assert load_settings(WithSource, code=CODE, environ=environ).config.loud is value
+    with pytest.raises(
+        ConfigError, match=r"loud='True' \(LOADMONITOR_LOUD\) is not allowed: one of 1, true, yes, on, 0"
+    ):
+        load_settings(WithSource, code=CODE, environ=environ | {"LOADMONITOR_LOUD": "True"})
 
 
 def test_a_flag_for_the_port_leaves_the_environments_host() -> None:
@@ -185,7 +203,7 @@ def test_a_publish_interval_is_an_integer_above_zero(value: object) -> None:
 
 
 def test_a_setting_without_a_default_says_how_it_is_given() -> None:
-    with pytest.raises(ConfigError, match="no value for port and source: give the flag --port or"):
+    with pytest.raises(MissingSettingError, match="no value for port and source: give the flag --port or"):
         load_settings(WithSource)
 
 

@@ -15,6 +15,7 @@ from worker_process import run, serving
 from loadmonitor_proto import ReportStatus as Status
 from loadmonitor_worker.cli._filling import who_fills
 from loadmonitor_worker.cli._options import closing, make_source
+from loadmonitor_worker.cli._settings import SourceFlags, sidecar_settings
 from loadmonitor_worker.errors import SourceUnavailableError
 from loadmonitor_worker.sources import HttpReason, SglangHttpSource, SglangShmSource, SglangShmWriter
 from loadmonitor_worker.testing import rank
@@ -67,7 +68,7 @@ async def test_serve_starts_before_its_engine() -> None:
 
 async def test_the_commands_close_a_source_that_holds_a_connection() -> None:
     async with http_engine(answer_now) as engine:
-        source = make_source("sglang-http", shm_path=None, dp_size=None, engine_url=engine.url, api_key_file=None)
+        source = make_source(sidecar_settings(SourceFlags(source="sglang-http", engine_url=engine.url)))
         async with closing(source):
             await source.get_loads()
             assert engine.connected == 1

@@ -2,6 +2,7 @@
 
 LoadReporterError
 ├── ConfigError               a setting is wrong, or its name is; nothing was started
+│   ├── MissingSettingError       a setting without a default wasn't given
 │   └── SettingError              the value of one setting isn't allowed
 ├── MissingExtraError         an optional dependency of the requested feature is not installed
 ├── BindError                 the reporter's address can't be listened on
@@ -21,6 +22,10 @@ class LoadReporterError(Exception):
 
 class ConfigError(LoadReporterError, ValueError):
     """A setting is out of range; the message names the setting, the value received and what is allowed."""
+
+
+class MissingSettingError(ConfigError):
+    """A setting without a default wasn't given; the message says how to give it."""
 
 
 class SettingError(ConfigError):

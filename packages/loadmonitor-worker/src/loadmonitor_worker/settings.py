@@ -11,15 +11,14 @@ from pathlib import Path
 from typing import Any, Final, Generic, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from loadmonitor_worker.config import ReporterConfig
-from loadmonitor_worker.errors import ConfigError, SettingError
+from loadmonitor_worker.errors import ConfigError, MissingSettingError, SettingError
 
 PREFIX: Final = "LOADMONITOR_"
-LISTEN: Final = "LOADMONITOR_LISTEN"
-"""Gives `host` and `port` in one, because Kubernetes itself sets LOADMONITOR_PORT where a Service is named loadmonitor."""
-
 _LINK_NAME = re.compile(r"_SERVICE_HOST$|_SERVICE_PORT(_|$)|_PORT$|_PORT_\d+_(TCP|UDP|SCTP)(_|$)")
 _LINK_VALUE = re.compile(r"(tcp|udp|sctp)://", re.IGNORECASE)
 _ADDRESS = re.compile(r"(\[[^\[\]]+\]|[^:\[\]]*):(\d{1,5})")
+_TRUE = ("1", "true", "yes", "on")
+_FALSE = ("0", "false", "no", "off")
 _log = logging.getLogger(__name__)
 
 ConfigT = TypeVar("ConfigT", bound=ReporterConfig)
@@ -58,8 +57,9 @@ def load_settings(
 ) -> LoadedSettings[ConfigT]:
     """Put a configuration together: flags over environment over code over defaults.
 
-    The variable of a setting is LOADMONITOR_ and its name in capitals; `host` and `port` have one together,
-    LOADMONITOR_LISTEN=HOST:PORT. An empty variable counts as not set. What Kubernetes sets for a Service called loadmonitor
+    The variable of a setting is LOADMONITOR_ and its name in capitals. A host and its port have one together, such as
+    LOADMONITOR_LISTEN=HOST:PORT for `host` and `port`, because Kubernetes itself sets LOADMONITOR_PORT where a Service is
+    named loadmonitor. A truth value is 1, true, yes, on or 0, false, no, off; several texts are separated by commas. An empty variable counts as not set. What Kubernetes sets for a Service called loadmonitor
     is passed over.
 
     Args:
@@ -70,6 +70,7 @@ def load_settings(
 
     Raises:
         SettingError: A value isn't allowed; the message names where it came from.
+        MissingSettingError: A setting without a default wasn't given.
         ConfigError: A name isn't a setting; the message names the one that was probably meant.
     """
     settings = {field.name: field for field in fields(kind)}
@@ -82,13 +83,13 @@ def load_settings(
     flagged = {name: value for name, value in (flags or {}).items() if value is not None}
     for variable, text in _variables(environ or {}, settings):
         for name, part in _split(variable, text):
-            if name not in flagged:
+            if name in settings and name not in flagged:
                 given[name] = (_read(name, part, hints[name], variable), Origin("environment", variable))
     for name, value in flagged.items():
         given[name] = (value, Origin("flag", "--" + name.replace("_", "-")))
     origins = {name: given[name][1] if name in given else Origin("default", name) for name in settings}
     if missing := [name for name, field in settings.items() if name not in given and _required(field)]:
-        raise ConfigError(f"no value for {' and '.join(missing)}: give {_ways(missing[0])}")
+        raise MissingSettingError(f"no value for {' and '.join(missing)}: give {_ways(missing[0])}")
     arguments: dict[str, Any] = {name: value for name, (value, _) in given.items()}
     try:
         return LoadedSettings(kind(**arguments), origins)
@@ -98,7 +99,7 @@ def load_settings(
 
 def variable_of(name: str) -> str:
     """Return the environment variable of a setting."""
-    return LISTEN if name in ("host", "port") else PREFIX + name.upper()
+    return PREFIX + re.sub(r"(^|_)(host|port)$", r"\1listen", name).upper()
 
 
 def _variables(environ: Mapping[str, str], settings: Mapping[str, object]) -> list[tuple[str, str]]:
@@ -119,25 +120,32 @@ def _variables(environ: Mapping[str, str], settings: Mapping[str, object]) -> li
 
 
 def _split(variable: str, text: str) -> list[tuple[str, str]]:
-    if variable != LISTEN:
-        return [(variable.removeprefix(PREFIX).lower(), text)]
+    """Return the settings that a variable gives, and the text of each."""
+    name = variable.removeprefix(PREFIX).lower()
+    if not name.endswith("listen"):
+        return [(name, text)]
     match = _ADDRESS.fullmatch(text)
     if not match:
-        raise ConfigError(f"{LISTEN}={text!r} is not HOST:PORT: write 0.0.0.0:50061, or [::]:50061")
-    return [("host", match[1].strip("[]") or "0.0.0.0"), ("port", match[2])]  # noqa: S104 - ":50061" means everywhere
+        raise ConfigError(f"{variable}={text!r} is not HOST:PORT: write 0.0.0.0:50061, or [::]:50061")
+    start = name.removesuffix("listen")
+    return [(f"{start}host", match[1].strip("[]") or "0.0.0.0"), (f"{start}port", match[2])]  # noqa: S104 - ":50061" is everywhere
 
 
 def _read(name: str, text: str, hint: Any, variable: str) -> object:
     """Turn the text of a variable into what the setting's type hint wants."""
     if get_origin(hint) in (Union, types.UnionType):
         hint = next(option for option in get_args(hint) if option is not type(None))
+    if get_origin(hint) is tuple:
+        return tuple(filter(None, map(str.strip, text.split(","))))
     choices = get_args(hint) if get_origin(hint) is Literal else ()
     if isinstance(hint, type) and issubclass(hint, StrEnum):
         choices = tuple(hint)
-    if choices:
-        if text not in choices:
-            raise ConfigError(f"{name}={text!r} ({variable}) is not allowed: one of {', '.join(choices)} is")
-        return text
+    if hint is bool:
+        choices = (*_TRUE, *_FALSE)
+    if choices and text not in choices:
+        raise ConfigError(f"{name}={text!r} ({variable}) is not allowed: one of {', '.join(choices)} is")
+    if hint is bool:
+        return text in _TRUE
     if hint is int:
         if not re.fullmatch(r"[+-]?\d{1,18}", text, re.ASCII):
             raise ConfigError(f"{name}={text!r} ({variable}) is not an integer")

@@ -8,7 +8,7 @@ import grpc.aio
 
 from loadmonitor_proto.channel import client_options
 from loadmonitor_router.config import normalize_address
-from loadmonitor_router.conformance import acknowledging, changing, ending, lease, opening, reporting
+from loadmonitor_router.conformance import acknowledging, changing, ending, lease, opening, reporting, state
 from loadmonitor_router.conformance.results import Check, ClauseResult, Deviation, Outcome, Verdict
 from loadmonitor_router.conformance.trial import Acquaintance, Trial, extensions_told
 from loadmonitor_router.errors import ConfigError, NoReporterError
@@ -34,6 +34,10 @@ CHECKS: tuple[Check, ...] = (
     reporting.staleness,
     reporting.age,
     reporting.latest_wins,
+    state.told,
+    state.changed,
+    state.obeyed,
+    state.drained,
     acknowledging.window,
     acknowledging.skipped_deadline,
     acknowledging.unsent,

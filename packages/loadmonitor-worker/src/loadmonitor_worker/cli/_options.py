@@ -2,16 +2,14 @@
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Literal
 
-from cyclopts import Parameter
-
+from loadmonitor_worker.cli._settings import SidecarConfig
 from loadmonitor_worker.errors import ConfigError
 from loadmonitor_worker.interfaces import LoadSnapshotSource
+from loadmonitor_worker.settings import LoadedSettings
 from loadmonitor_worker.sources import (
     MetricsSource,
     SglangHttpSource,
@@ -20,114 +18,76 @@ from loadmonitor_worker.sources import (
     shipped_mappings,
 )
 
-SourceName = Literal["sglang-shm", "sglang-http", "vllm-metrics", "sglang-metrics", "mapping", "synthetic"]
-_METRICS = ("vllm-metrics", "sglang-metrics", "mapping")
-_MAPPINGS = {"vllm-metrics": "vllm", "sglang-metrics": "sglang"}
+_METRICS = {"vllm-metrics": "vllm", "sglang-metrics": "sglang", "mapping": None}
+"""The sources that read metrics, and the mapping that comes with each."""
+_HTTP = ("sglang-http", *_METRICS)
+_OWNERS = {"shm_path": ("sglang-shm",), "engine_url": _HTTP, "api_key_file": _HTTP, "mapping": ("mapping",)}
+_OWNERS |= dict.fromkeys(
+    ("max_running_requests", "max_total_num_tokens", "first_dp_rank", "metrics_prefix", "select"), tuple(_METRICS)
+)
 
 
-@Parameter(name="*")
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MetricsFlags:
-    """What the sources that read an engine's metrics take besides its address.
+def make_source(loaded: LoadedSettings[SidecarConfig], *, unless: Collection[str] = ()) -> LoadSnapshotSource:
+    """Return the source that the settings describe.
 
     Args:
-        mapping: With --source mapping: a TOML file, or one of llamacpp, lmdeploy, sglang, tgi, trtllm, vllm.
-        max_running_requests: Most requests that run at once in each rank; vLLM's --max-num-seqs.
-        max_total_num_tokens: KV capacity of each rank in tokens, where the engine doesn't tell it.
-        first_dp_rank: Lowest rank of this engine, where it serves a part of a larger set.
-        metrics_prefix: What stands before each metric's name, such as ray_.
-        select: LABEL=VALUE that series must have, to choose one engine out of several; may be repeated.
-    """
-
-    mapping: str | None = None
-    max_running_requests: int | None = None
-    max_total_num_tokens: int | None = None
-    first_dp_rank: int = 0
-    metrics_prefix: str = ""
-    select: Annotated[list[str] | None, Parameter(negative="")] = None
-
-    def source(self, name: SourceName, engine_url: str, *, api_key: str | None, dp_size: int | None) -> MetricsSource:
-        """Return the source.
-
-        Raises:
-            ConfigError: A flag is missing, out of range, or belongs to another source.
-        """
-        mapping = _MAPPINGS.get(name, self.mapping)
-        if mapping is None:
-            raise ConfigError(
-                f"--source mapping needs --mapping: a TOML file, or one of {', '.join(shipped_mappings())}"
-            )
-        pairs = [text.partition("=") for text in self.select or ()]
-        if wrong := [
-            text for text, (label, sign, _) in zip(self.select or (), pairs, strict=True) if not (label and sign)
-        ]:
-            raise ConfigError(f"--select {wrong[0]} is not allowed: LABEL=VALUE is")
-        return MetricsSource(
-            mapping,
-            engine_url,
-            api_key=api_key,
-            dp_size=dp_size,
-            first_dp_rank=self.first_dp_rank,
-            max_running_requests=self.max_running_requests,
-            max_total_num_tokens=self.max_total_num_tokens,
-            prefix=self.metrics_prefix,
-            select={label: value for label, _, value in pairs},
-        )
-
-
-NO_METRICS_FLAGS = MetricsFlags()
-
-
-def make_source(
-    name: SourceName,
-    *,
-    shm_path: Path | None,
-    dp_size: int | None,
-    engine_url: str | None,
-    api_key_file: Path | None,
-    metrics: MetricsFlags = NO_METRICS_FLAGS,
-) -> LoadSnapshotSource:
-    """Return the source that the flags describe.
+        loaded: The settings.
+        unless: Settings that may be there though they belong to another source.
 
     Raises:
-        ConfigError: A flag is missing, out of range, or belongs to another source.
+        ConfigError: A setting is missing, out of range, or belongs to another source.
     """
-    http = ("sglang-http", *_METRICS)
-    for flag, value, owners in (
-        ("--shm-path", shm_path, ("sglang-shm",)),
-        ("--engine-url", engine_url, http),
-        ("--api-key-file", api_key_file, http),
-        *(
-            (f"--{key.replace('_', '-')}", value or None, ("mapping",) if key == "mapping" else _METRICS)
-            for key, value in asdict(metrics).items()
-        ),
-    ):
-        if value is not None and name not in owners:
+    config = loaded.config
+    for setting, owners in _OWNERS.items():
+        if config.source not in owners and setting not in unless and loaded.origins[setting].kind != "default":
             raise ConfigError(
-                f"{flag} belongs to --source {' or '.join(owners)}, not to --source {name}: leave it out, or change the source"
+                f"{loaded.origins[setting]} belongs to --source {' or '.join(owners)}, not to --source {config.source}: "
+                "leave it out, or change the source"
             )
-    if name == "sglang-shm":
-        return SglangShmSource(shm_path, dp_size=dp_size)
-    if name == "sglang-http":
-        return make_http_source(engine_url, api_key_file, dp_size=dp_size)
-    if name != "synthetic":
-        return metrics.source(name, _needed(name, engine_url), api_key=_read_key(api_key_file), dp_size=dp_size)
-    return SyntheticSource(1 if dp_size is None else dp_size)
+    if config.source == "sglang-shm":
+        return SglangShmSource(config.shm_path, dp_size=config.dp_size)
+    if config.source == "sglang-http":
+        return make_http_source(config, dp_size=config.dp_size)
+    if config.source == "synthetic":
+        return SyntheticSource(1 if config.dp_size is None else config.dp_size)
+    return _make_metrics_source(config)
 
 
-def make_http_source(engine_url: str | None, api_key_file: Path | None, *, dp_size: int | None) -> SglangHttpSource:
-    """Return the source that asks the engine at `engine_url`.
+def make_http_source(config: SidecarConfig, *, dp_size: int | None) -> SglangHttpSource:
+    """Return the source that asks the engine's HTTP server.
 
     Raises:
         ConfigError: The address is missing or none, or the file holds no key.
     """
-    return SglangHttpSource(_needed("sglang-http", engine_url), api_key=_read_key(api_key_file), dp_size=dp_size)
+    return SglangHttpSource(_engine_url(config), api_key=_read_key(config.api_key_file), dp_size=dp_size)
 
 
-def _needed(name: SourceName, engine_url: str | None) -> str:
-    if engine_url is None:
-        raise ConfigError(f"--source {name} needs --engine-url: the engine's address, such as http://127.0.0.1:30000")
-    return engine_url
+def _make_metrics_source(config: SidecarConfig) -> MetricsSource:
+    mapping = _METRICS[config.source] or config.mapping
+    if mapping is None:
+        raise ConfigError(f"--source mapping needs --mapping: a TOML file, or one of {', '.join(shipped_mappings())}")
+    pairs = [text.partition("=") for text in config.select]
+    if wrong := [text for text, (label, sign, _) in zip(config.select, pairs, strict=True) if not (label and sign)]:
+        raise ConfigError(f"--select {wrong[0]} is not allowed: LABEL=VALUE is")
+    return MetricsSource(
+        mapping,
+        _engine_url(config),
+        api_key=_read_key(config.api_key_file),
+        dp_size=config.dp_size,
+        first_dp_rank=config.first_dp_rank,
+        max_running_requests=config.max_running_requests,
+        max_total_num_tokens=config.max_total_num_tokens,
+        prefix=config.metrics_prefix,
+        select={label: value for label, _, value in pairs},
+    )
+
+
+def _engine_url(config: SidecarConfig) -> str:
+    if config.engine_url is None:
+        raise ConfigError(
+            f"--source {config.source} needs --engine-url: the engine's address, such as http://127.0.0.1:30000"
+        )
+    return config.engine_url
 
 
 def _read_key(path: Path | None) -> str | None:
