@@ -8,7 +8,7 @@ from loadmonitor_router.conformance.trial import Trial
 @check("STATE-1", expects="worker_state in every report, once the Worker was told", is_extension=True)
 async def told(trial: Trial) -> str:
     """Takes five reports; a Worker that tells the state in none wasn't told, or doesn't offer it."""
-    last: int | None = None
+    last: WorkerState.ValueType | None = None
     for report in await trial.sample():
         if report.HasField("worker_state"):
             last = report.worker_state
@@ -37,6 +37,7 @@ async def drained(trial: Trial) -> str:  # noqa: ARG001 - a check like the other
     raise NotTestable("a Router can't make a Worker drain")
 
 
-def _name(state: int) -> str:
+def _name(state: WorkerState.ValueType) -> str:
+    """Return the state's name, or the number of one that this version doesn't know."""
     names = {value: name.removeprefix("WORKER_STATE_") for name, value in WorkerState.items()}
     return names.get(state, str(state))
