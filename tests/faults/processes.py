@@ -62,6 +62,10 @@ class Process:
         """Send a signal."""
         self._process.send_signal(number)
 
+    def terminate(self) -> None:
+        """Ask it to end."""
+        self._process.terminate()
+
     async def order(self, word: str) -> None:
         """Write a line to its stdin."""
         assert self._process.stdin is not None

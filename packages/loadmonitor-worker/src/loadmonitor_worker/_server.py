@@ -6,6 +6,7 @@ from uuid import uuid4
 import grpc.aio
 
 from loadmonitor_proto.channel import server_options
+from loadmonitor_proto.forking import cut_off_reason
 from loadmonitor_proto.service import add_load_monitor_servicer
 from loadmonitor_worker._fire import FireLoop, ReporterCounters
 from loadmonitor_worker._listen import check_bindable, format_address
@@ -15,7 +16,7 @@ from loadmonitor_worker._report import ReportBuilder
 from loadmonitor_worker._service import MonitorServicer
 from loadmonitor_worker._table import SessionTable
 from loadmonitor_worker.config import ReporterConfig
-from loadmonitor_worker.errors import BindError
+from loadmonitor_worker.errors import BindError, ForkedProcessError
 from loadmonitor_worker.interfaces import Clock, LoadSnapshotSource
 
 GOODBYE_SECONDS = 1.0
@@ -61,7 +62,11 @@ class ReporterServer:
 
         Raises:
             BindError: The address can't be listened on; nothing was started.
+            ForkedProcessError: This process was forked while gRPC was in use; nothing was started.
         """
+        forked = cut_off_reason()
+        if forked is not None:
+            raise ForkedProcessError(f"no load reporter can start: {forked}")
         host, port = self._config.host, self._config.port or 0
         await check_bindable(host, port)
         self._grpc = grpc.aio.server(options=tuple(server_options().items()))
@@ -76,7 +81,9 @@ class ReporterServer:
         await self._grpc.start()
 
     async def stop(self) -> None:
-        """Say goodbye on every stream, end the fire loop and release the port."""
+        """Say goodbye on every stream, end the fire loop and release the port; the parent's are left alone by a child."""
+        if cut_off_reason() is not None:
+            return
         self._monitor.shut_down()
         self._fire_loop.end()
         await asyncio.gather(self._grpc.stop(GOODBYE_SECONDS), self._puller.ended(GOODBYE_SECONDS))

@@ -4,6 +4,7 @@ LoadReporterError
 ├── ConfigError               a setting is out of range; nothing was started
 ├── MissingExtraError         an optional dependency of the requested feature is not installed
 ├── BindError                 the reporter's address can't be listened on
+├── ForkedProcessError        this process was forked while gRPC was in use: here it would hang
 └── SourceError               this attempt to read the engine's load failed; the report says UNREACHABLE
     ├── SourceUnavailableError    the source isn't there, or its content can't be used yet
     └── InvalidSnapshotError      the source answered with a rank set that must not be reported
@@ -38,6 +39,10 @@ class BindError(LoadReporterError, OSError):
         super().__init__(f"cannot listen on {address}: {reason}")
         self.address = address
         self.reason = reason
+
+
+class ForkedProcessError(LoadReporterError, RuntimeError):
+    """This process was forked while gRPC was in use; a reporter would hang here. Says what to do instead."""
 
 
 class SourceError(LoadReporterError):

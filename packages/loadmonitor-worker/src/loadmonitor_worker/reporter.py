@@ -86,6 +86,7 @@ async def start_load_reporter(
         ConfigError: Reporting is on without a source, or a text of the configuration can't be sent.
         MissingExtraError: Reporting is on without the extra `[load-reporter]`.
         BindError: The address can't be listened on.
+        ForkedProcessError: This process was forked while gRPC was in use.
     """
     if config.port is None:
         return None
