@@ -31,8 +31,8 @@ class Process:
 
     @classmethod
     @asynccontextmanager
-    async def run(cls, *command: str) -> AsyncIterator[Self]:
-        """Start a command; it is gone afterwards, and has left no sign of an unhandled error."""
+    async def run(cls, *command: str, may_complain: bool = False) -> AsyncIterator[Self]:
+        """Start a command; it is gone afterwards, and has left no sign of an unhandled error unless it may."""
         started = cls(
             await asyncio.create_subprocess_exec(
                 *command,
@@ -46,7 +46,8 @@ class Process:
             yield started
         finally:
             await started.kill()
-        assert not [line for line in started.errors if any(sign in line for sign in _SIGNS_OF_A_LEAK)], started.errors
+        signs = [line for line in started.errors if any(sign in line for sign in _SIGNS_OF_A_LEAK)]
+        assert may_complain or not signs, started.errors
 
     @property
     def pid(self) -> int:
@@ -85,9 +86,13 @@ class Process:
 
     async def line(self) -> str:
         """Return the next line of its output."""
-        line = await self._lines.get()
+        line = await self.line_or_end()
         assert line is not None, f"it ended: {self.errors}"
         return line
+
+    async def line_or_end(self) -> str | None:
+        """Return the next line of its output, or None when there is no more."""
+        return await self._lines.get()
 
     async def complains(self, words: str) -> str:
         """Wait for a line on stderr that holds these words."""
@@ -138,9 +143,10 @@ class Worker(Process):
 
     @classmethod
     @asynccontextmanager
-    async def telling(cls, *options: str) -> AsyncIterator[Self]:
+    async def telling(cls, *options: str, may_complain: bool = False) -> AsyncIterator[Self]:
         """Start a worker that tells its session table."""
-        async with cls.run(sys.executable, str(HERE / "worker_program.py"), *options) as worker:
+        command = (sys.executable, str(HERE / "worker_program.py"), *options)
+        async with cls.run(*command, may_complain=may_complain) as worker:
             await worker._listens()
             yield worker
 
