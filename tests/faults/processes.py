@@ -90,6 +90,13 @@ class Process:
         assert line is not None, f"it ended: {self.errors}"
         return line
 
+    async def tells(self, *, after_ns: int) -> dict[str, Any]:
+        """Return what it told in its next line of after this moment."""
+        while True:
+            said = cast("dict[str, Any]", json.loads(await self.line()))
+            if said["ns"] >= after_ns:
+                return said
+
     async def line_or_end(self) -> str | None:
         """Return the next line of its output, or None when there is no more."""
         return await self._lines.get()
@@ -125,9 +132,8 @@ class Router(Process):
     async def says(self, freshness: str, reason: str = "", *, after_ns: int = 0) -> dict[str, Any]:
         """Wait for a line of after this moment that says so; return it."""
         while True:
-            said = cast("dict[str, Any]", json.loads(await self.line()))
-            told = said["freshness"] == freshness and reason in (said["reason"] or "")
-            if told and said["ns"] >= after_ns:
+            said = await self.tells(after_ns=after_ns)
+            if said["freshness"] == freshness and reason in (said["reason"] or ""):
                 return said
 
     async def starts(self) -> dict[str, Any]:
@@ -177,13 +183,6 @@ class Worker(Process):
         while True:
             said = await self.tells(after_ns=after_ns)
             if said["registered"] == registered and said["streams"] == streams:
-                return said
-
-    async def tells(self, *, after_ns: int) -> dict[str, Any]:
-        """Return the next line of after this moment."""
-        while True:
-            said = cast("dict[str, Any]", json.loads(await self.line()))
-            if said["ns"] >= after_ns:
                 return said
 
     async def _listens(self) -> None:

@@ -66,11 +66,11 @@ class Proxy:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._server.close()
-        for connection in list(self.connections):
-            connection.reset()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self.bytes_per_second = None
+        self.thaw()
+        while self._tasks:
+            self.reset_all()
+            await asyncio.wait(self._tasks, timeout=0.1)
 
     def freeze(self) -> None:
         """Read nothing any more, from nobody: TCP holds both sides back."""

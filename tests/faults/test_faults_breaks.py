@@ -158,7 +158,7 @@ async def test_a_worker_that_goes_says_so(case: Case) -> None:
 
 
 @pytest.mark.fault("the port is taken over by another worker")
-async def test_a_worker_that_took_the_port_over_is_another_instance_and_the_old_one_is_retired(case: Case) -> None:
+async def test_a_worker_that_took_the_port_over_is_another_instance_and_the_old_one_is_welcome_back(case: Case) -> None:
     async with pair() as (first, proxy, router), Worker.telling("--dp-size", "2") as second:
         before = await router.says("fresh")
         case.happens("the address leads to another worker")
@@ -172,7 +172,10 @@ async def test_a_worker_that_took_the_port_over_is_another_instance_and_the_old_
         case.happens("the address leads back to the old worker")
         proxy.target = first.address
         proxy.reset_all()
-        await case.router_says(router, "missing", f"instance {after['instance']} has reported since", within=10)
+        after = await case.router_says(router, "fresh", within=10)
+        while after["instance"] != before["instance"]:
+            after = await router.says("fresh", after_ns=after["ns"] + 1)
+        await case.worker_says(first, "r", streams=1, within=10, note="the old worker")
 
 
 @pytest.mark.fault("the port is taken over by a gRPC server without a load reporter")
@@ -191,8 +194,9 @@ async def test_a_stranger_that_speaks_grpc_is_named(case: Case) -> None:
 @pytest.mark.fault("the port is taken over by an HTTP/1 server")
 async def test_a_stranger_that_speaks_http_1_is_missing_with_the_reason(case: Case) -> None:
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.read(1)
+        await reader.read(1_000)
         writer.write(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
+        await reader.read()
         writer.close()
 
     async with Worker.serving() as worker, Router.watching(worker.address) as router:
@@ -201,7 +205,7 @@ async def test_a_stranger_that_speaks_http_1_is_missing_with_the_reason(case: Ca
         server = await asyncio.start_server(answer, "127.0.0.1", int(worker.port))
         async with server:
             case.happens("it listens")
-            await case.router_says(router, "missing", "HTTP1", within=20)
+            await case.router_says(router, "missing", "Trying to connect an http1.x server", within=20)
         async with Worker.serving("--source", "synthetic", "--port", worker.port):
             case.happens("a worker listens again")
             await case.router_says(router, "fresh", within=30)
