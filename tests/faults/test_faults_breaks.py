@@ -12,6 +12,8 @@ from proxy import Proxy
 
 from loadmonitor_router.testing import ScriptedWorker
 
+pytestmark = pytest.mark.timeout(180)
+
 EVERY_STREAM = 2**31 - 1
 HERD = 200
 
@@ -48,25 +50,25 @@ async def test_half_a_report_is_none(case: Case) -> None:
         pytest.param(
             Reason.CANCEL,
             "CANCELLED",
-            marks=pytest.mark.fault("RST_STREAM from a middlebox: CANCEL"),
+            marks=[pytest.mark.long, pytest.mark.fault("RST_STREAM from a middlebox: CANCEL")],
             id="cancel",
         ),
         pytest.param(
             Reason.REFUSED_STREAM,
             "UNAVAILABLE",
-            marks=pytest.mark.fault("RST_STREAM from a middlebox: REFUSED_STREAM"),
+            marks=[pytest.mark.long, pytest.mark.fault("RST_STREAM from a middlebox: REFUSED_STREAM")],
             id="refused",
         ),
         pytest.param(
             Reason.ENHANCE_YOUR_CALM,
             "RESOURCE_EXHAUSTED",
-            marks=pytest.mark.fault("RST_STREAM from a middlebox: ENHANCE_YOUR_CALM"),
+            marks=[pytest.mark.long, pytest.mark.fault("RST_STREAM from a middlebox: ENHANCE_YOUR_CALM")],
             id="calm",
         ),
         pytest.param(
             Reason.NO_ERROR,
             "Received RST_STREAM with error code 0",
-            marks=pytest.mark.fault("RST_STREAM from a middlebox: NO_ERROR"),
+            marks=[pytest.mark.long, pytest.mark.fault("RST_STREAM from a middlebox: NO_ERROR")],
             id="no error",
         ),
     ],
@@ -97,6 +99,7 @@ async def test_a_stream_outlives_a_graceful_goaway_and_is_opened_anew_when_it_is
         await case.worker_says(worker, "r", streams=1, within=10)
 
 
+@pytest.mark.long
 @pytest.mark.fault("GOAWAY that takes back the stream")
 async def test_a_goaway_that_takes_back_the_stream_is_a_loss(case: Case) -> None:
     async with pair() as (worker, proxy, router):
@@ -142,6 +145,7 @@ async def test_a_restarted_worker_is_a_new_instance_on_the_same_port(case: Case)
             assert after["instance"] != before["instance"]
 
 
+@pytest.mark.long
 @pytest.mark.fault("the worker is told to end (SIGTERM) and restarted on its port")
 async def test_a_worker_that_goes_says_so(case: Case) -> None:
     async with Worker.serving() as first, Router.watching(first.address) as router:
@@ -178,6 +182,7 @@ async def test_a_worker_that_took_the_port_over_is_another_instance_and_the_old_
         await case.worker_says(first, "r", streams=1, within=10, note="the old worker")
 
 
+@pytest.mark.long
 @pytest.mark.fault("the port is taken over by a gRPC server without a load reporter")
 async def test_a_stranger_that_speaks_grpc_is_named(case: Case) -> None:
     async with Worker.serving() as worker, Router.watching(worker.address) as router:
@@ -191,6 +196,7 @@ async def test_a_stranger_that_speaks_grpc_is_named(case: Case) -> None:
             await case.router_says(router, "fresh", within=30)
 
 
+@pytest.mark.long
 @pytest.mark.fault("the port is taken over by an HTTP/1 server")
 async def test_a_stranger_that_speaks_http_1_is_missing_with_the_reason(case: Case) -> None:
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -211,6 +217,7 @@ async def test_a_stranger_that_speaks_http_1_is_missing_with_the_reason(case: Ca
             await case.router_says(router, "fresh", within=30)
 
 
+@pytest.mark.long
 @pytest.mark.fault("a second worker is started on a port in use")
 async def test_a_second_worker_on_the_port_ends_with_one_line_and_the_first_goes_on(case: Case) -> None:
     async with Worker.serving() as first, Router.watching(first.address) as router:

@@ -14,6 +14,8 @@ from loadmonitor_router import ConnectionState, LoadMonitor, MonitorClient, Work
 from loadmonitor_worker import ReporterConfig, start_load_reporter
 from loadmonitor_worker.sources import SyntheticSource
 
+pytestmark = pytest.mark.timeout(180)
+
 FORKED = "ForkedProcessError"
 NOBODY = "127.0.0.1:9"
 

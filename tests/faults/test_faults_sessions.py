@@ -14,6 +14,8 @@ from loadmonitor_router import Freshness, LoadMonitor, WorkerLoad, WorkerTarget
 from loadmonitor_worker import LoadReporter, ReporterConfig, start_load_reporter
 from loadmonitor_worker.testing import FakeSource, ManualClock, ManualTimer
 
+pytestmark = pytest.mark.timeout(180)
+
 URL = "http://worker"
 HOUR_MS = 3_600_000
 STEP_BACK, STEP_FORTH = "back by 1 h", "forward by 1 h"
