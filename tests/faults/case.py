@@ -12,9 +12,7 @@ from processes import Router, Worker
 DOCUMENT = Path(__file__).parents[2] / "docs" / "faults.md"
 BEGIN = "<!-- scripts/gen_faults.py writes what follows, from a run of tests/faults -->\n"
 END = "<!-- up to here -->\n"
-_HEAD = (
-    "| Fault | Then | The router's snapshot says | The worker says | Bound, s | Measured, s |\n|---|---|---|---|---|---|\n"
-)
+_HEAD = "| Fault | Then | The router's snapshot says | The worker says | Bound, s | Measured, s |\n|---|---|---|---|---|---|\n"
 
 
 @dataclass(slots=True)
@@ -61,7 +59,9 @@ class Case:
         measured = time.monotonic() - self._since
         self.steps.append(Step(self._event, router, worker, within, measured))
 
-    async def router_says(self, router: Router, freshness: str, reason: str = "", *, within: float) -> dict[str, object]:
+    async def router_says(
+        self, router: Router, freshness: str, reason: str = "", *, within: float
+    ) -> dict[str, object]:
         """Wait until the router's snapshot says so, after the last event."""
         async with self.outcome(router=f"{freshness}: …{reason}…" if reason else freshness, within=within):
             return await router.says(freshness, reason, after_ns=self.since_ns)

@@ -85,7 +85,9 @@ async def fork_while_open(address: str, *, iterate: bool) -> None:
     """Fork amid a stream."""
     async with MonitorClient(address, router_id="parent", report_interval_ms=50) as client:
         await anext(client)
-        process = FORK.Process(target=child_with, args=(client,)) if iterate else FORK.Process(target=child, args=(address,))
+        process = (
+            FORK.Process(target=child_with, args=(client,)) if iterate else FORK.Process(target=child, args=(address,))
+        )
         await wait_for(process, client)
 
 

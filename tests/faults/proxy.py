@@ -151,7 +151,7 @@ class Proxy:
                         connection.reset()
                         return
                     await self._write(writer, frame, slow=towards_router)
-        if not connection.half_open:
+        if not (connection.half_open or self.swallows):
             writer.close()
 
     async def _read(self, reader: asyncio.StreamReader) -> bytes:

@@ -93,7 +93,9 @@ async def test_a_child_forked_after_use_works(case: Case) -> None:
     "mode",
     [
         pytest.param("coroutine", marks=pytest.mark.fault("sys.exit in a coroutine with a stream open")),
-        pytest.param("thread", marks=pytest.mark.fault("the interpreter exits while a daemon thread has a stream open")),
+        pytest.param(
+            "thread", marks=pytest.mark.fault("the interpreter exits while a daemon thread has a stream open")
+        ),
     ],
 )
 async def test_an_interpreter_exits_with_a_stream_open(case: Case, mode: str) -> None:
@@ -131,7 +133,9 @@ async def test_programs_that_leave_everything_open_end_all_the_same(case: Case) 
             case.happens("the worker's main() returns")
             await worker.order("leave")
             await case.router_says(second, "missing", "UNAVAILABLE", within=15)
-            async with case.outcome(worker="the process ends with exit code 0; gRPC's server complains that its loop is closed", within=15):
+            async with case.outcome(
+                worker="the process ends with exit code 0; gRPC's server complains that its loop is closed", within=15
+            ):
                 assert await worker.ends() == 0
 
 
@@ -141,7 +145,10 @@ async def serve_and_watch(client: MonitorClient, monitor: LoadMonitor, address: 
     assert reporter is not None
     async with asyncio.timeout(40), reporter, client, monitor:
         monitor.reconcile(
-            [WorkerTarget(url="http://own:1", reporter=reporter.address), WorkerTarget(url="http://other:1", reporter=address)]
+            [
+                WorkerTarget(url="http://own:1", reporter=reporter.address),
+                WorkerTarget(url="http://other:1", reporter=address),
+            ]
         )
         for _ in range(20):
             await anext(client)
@@ -202,7 +209,9 @@ async def test_a_server_that_stops_amid_an_opening_stream_leaves_nobody_waiting(
     before = await others()
     case.happens("close() at 20 different moments of 3 openings each")
     async with case.outcome(
-        router="missing: …SHUTTING_DOWN…, …UNAVAILABLE… or …CANCELLED…", worker="closed within 4 s each; streams: 0", within=55
+        router="missing: …SHUTTING_DOWN…, …UNAVAILABLE… or …CANCELLED…",
+        worker="closed within 4 s each; streams: 0",
+        within=55,
     ):
         for moment in range(20):
             reporter = await start_load_reporter(ReporterConfig(port=0), SyntheticSource(1))
@@ -217,7 +226,9 @@ async def test_a_server_that_stops_amid_an_opening_stream_leaves_nobody_waiting(
             for client in clients:
                 while client.connection.state is not ConnectionState.BACKING_OFF:
                     await asyncio.sleep(0.001)
-                assert (client.connection.last_error or "").startswith(("SHUTTING_DOWN", "UNAVAILABLE", "CANCELLED")), moment
+                assert (client.connection.last_error or "").startswith(("SHUTTING_DOWN", "UNAVAILABLE", "CANCELLED")), (
+                    moment
+                )
                 await client.close()
             assert not reporter._server._monitor._table.open_streams
     gc.collect()

@@ -139,7 +139,9 @@ async def test_a_step_of_the_workers_clock_costs_no_freshness_and_hides_no_engin
 @pytest.mark.parametrize(
     "step",
     [
-        pytest.param(STEP_BACK, marks=pytest.mark.fault("the router's wall clock steps back by 1 h, then the path freezes")),
+        pytest.param(
+            STEP_BACK, marks=pytest.mark.fault("the router's wall clock steps back by 1 h, then the path freezes")
+        ),
         pytest.param(
             STEP_FORTH, marks=pytest.mark.fault("the router's wall clock steps forward by 1 h, then the path freezes")
         ),
@@ -162,7 +164,9 @@ async def test_a_step_of_the_routers_clock_makes_no_old_report_look_new(case: Ca
 
 
 @pytest.mark.fault("a worker without acknowledgements steps its wall clock back by 1 h")
-async def test_without_acknowledgements_a_step_makes_the_delay_unknown_and_the_stream_is_opened_anew(case: Case) -> None:
+async def test_without_acknowledgements_a_step_makes_the_delay_unknown_and_the_stream_is_opened_anew(
+    case: Case,
+) -> None:
     async with pair(max_unacked_reports=None) as both:
         case.happens("the clock steps back by 1 h")
         both.workers.step_ms = -HOUR_MS
