@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from processes import Router, Worker
 
@@ -59,16 +60,14 @@ class Case:
         measured = time.monotonic() - self._since
         self.steps.append(Step(self._event, router, worker, within, measured))
 
-    async def router_says(
-        self, router: Router, freshness: str, reason: str = "", *, within: float
-    ) -> dict[str, object]:
+    async def router_says(self, router: Router, freshness: str, reason: str = "", *, within: float) -> dict[str, Any]:
         """Wait until the router's snapshot says so, after the last event."""
         async with self.outcome(router=f"{freshness}: …{reason}…" if reason else freshness, within=within):
             return await router.says(freshness, reason, after_ns=self.since_ns)
 
     async def worker_says(
         self, worker: Worker, *registered: str, streams: int, within: float, note: str = ""
-    ) -> dict[str, object]:
+    ) -> dict[str, Any]:
         """Wait until the worker's table holds these sessions and so many streams, after the last event."""
         says = f"registered: {', '.join(registered) or 'nobody'}; streams: {streams}{note and f'; {note}'}"
         async with self.outcome(worker=says, within=within):

@@ -1,5 +1,7 @@
 """Each test here is one fault; what became of it must stand in docs/faults.md."""
 
+from collections.abc import Generator
+
 import pytest
 from case import DOCUMENT, Case, recorded, write
 
@@ -28,10 +30,10 @@ def case(request: pytest.FixtureRequest) -> Case:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_call(item: pytest.Function) -> object:
+def pytest_runtest_call(item: pytest.Function) -> Generator[None, object, object]:
     """After a test that passed, keep its outcomes or compare them with the document's."""
-    result: object = yield
-    case = item.funcargs.get("case") if isinstance(item, pytest.Function) else None
+    result = yield
+    case = item.funcargs.get("case")
     if isinstance(case, Case):
         if item.config.getoption("faults_table", False):
             item.config.stash.setdefault(_cases, []).append(case)

@@ -47,10 +47,10 @@ async def watch_fleet(address: str) -> str:
 
 def child(address: str) -> None:
     """Do everything that a child may try; tell what came of each."""
-    for what in (watch(address), watch_fleet(address), report()):
-        name = what.__name__
+    uses = {"watch": watch(address), "watch_fleet": watch_fleet(address), "report": report()}
+    for name, use in uses.items():
         try:
-            tell(f"child: {name}", asyncio.run(what))
+            tell(f"child: {name}", asyncio.run(use))
         except (LoadMonitorRouterError, LoadReporterError) as error:
             tell(f"child: {name}", type(error).__name__)
 

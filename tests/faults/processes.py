@@ -27,6 +27,7 @@ class Process:
         self._process = process
         self._lines: asyncio.Queue[str | None] = asyncio.Queue()
         self.errors: list[str] = []
+        self._complained = asyncio.Event()
         self._reading = [asyncio.create_task(self._read_lines()), asyncio.create_task(self._read_errors())]
 
     @classmethod
@@ -104,7 +105,8 @@ class Process:
     async def complains(self, words: str) -> str:
         """Wait for a line on stderr that holds these words."""
         while not (found := [line for line in self.errors if words in line]):
-            await asyncio.sleep(0.02)
+            self._complained.clear()
+            await self._complained.wait()
         return found[0]
 
     async def _read_lines(self) -> None:
@@ -117,6 +119,7 @@ class Process:
         assert self._process.stderr is not None
         async for line in self._process.stderr:
             self.errors.append(line.decode().rstrip("\n"))
+            self._complained.set()
 
 
 class Router(Process):

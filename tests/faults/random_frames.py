@@ -1,6 +1,7 @@
 """Random messages that are valid protobuf, and often nonsense; the same seed gives the same ones."""
 
 from random import Random
+from typing import Any
 
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
@@ -29,7 +30,7 @@ def fill(message: Message, random: Random) -> Message:
     return message
 
 
-def _value(field: FieldDescriptor, random: Random) -> object:
+def _value(field: Any, random: Random) -> object:
     if field.type in _INTEGERS:
         least, most = _INTEGERS[field.type]
         return random.choice((0, 1, 2, 1_000, least, most, random.randint(least, most)))

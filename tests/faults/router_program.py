@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from contextlib import AsyncExitStack
 
-from loadmonitor_router import LoadMonitor, WorkerTarget
+from loadmonitor_router import Freshness, LoadMonitor, WorkerTarget
 
 URL = "http://worker"
 
@@ -42,7 +42,7 @@ def tell_herd(monitors: list[LoadMonitor]) -> None:
     connections = [monitor.snapshot().workers[URL].connection for monitor in monitors]
     line = {
         "ns": time.monotonic_ns(),
-        "freshness": f"{counts['fresh']} fresh",
+        "freshness": f"{counts[Freshness.FRESH]} fresh",
         "reason": None,
         "reconnects": sum(connection.reconnects for connection in connections),
     }

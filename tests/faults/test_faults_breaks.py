@@ -21,10 +21,13 @@ HERD = 200
 @asynccontextmanager
 async def pair(*options: str) -> AsyncIterator[tuple[Worker, Proxy, Router]]:
     """Start a worker, a proxy and a router that is fresh."""
-    async with Worker.telling() as worker, Proxy(worker.address) as proxy:
-        async with Router.watching(proxy.address, *options) as router:
-            await router.starts()
-            yield worker, proxy, router
+    async with (
+        Worker.telling() as worker,
+        Proxy(worker.address) as proxy,
+        Router.watching(proxy.address, *options) as router,
+    ):
+        await router.starts()
+        yield worker, proxy, router
 
 
 @pytest.mark.fault("RST in the middle of a report's frame (SO_LINGER 0)")
@@ -225,10 +228,12 @@ async def test_a_second_worker_on_the_port_ends_with_one_line_and_the_first_goes
     async with Worker.serving() as first, Router.watching(first.address) as router:
         before = await router.starts()
         case.happens("the second is started")
-        async with Process.run(COMMAND, "serve", "--source", "synthetic", "--port", first.port) as second:
-            async with case.outcome(worker="the second: exit code 1, one line that names the port", within=30):
-                assert await second.ends() == 1
-                assert f":{first.port}: another process listens on that port" in await second.complains("cannot listen")
+        async with (
+            Process.run(COMMAND, "serve", "--source", "synthetic", "--port", first.port) as second,
+            case.outcome(worker="the second: exit code 1, one line that names the port", within=30),
+        ):
+            assert await second.ends() == 1
+            assert f":{first.port}: another process listens on that port" in await second.complains("cannot listen")
         after = await case.router_says(router, "fresh", within=40)
         assert after["reconnects"] == 0
         assert after["instance"] == before["instance"]
@@ -236,15 +241,18 @@ async def test_a_second_worker_on_the_port_ends_with_one_line_and_the_first_goes
 
 @pytest.mark.fault("200 routers lose their connections at once")
 async def test_two_hundred_routers_come_back_at_once(case: Case) -> None:
-    async with Worker.telling() as worker, Proxy(worker.address) as proxy:
-        async with Router.watching(proxy.address, "--routers", str(HERD), "--interval-ms", "1000") as routers:
-            async with asyncio.timeout(40):
-                await routers.says(f"{HERD} fresh")
-            case.happens("all connections are reset")
-            proxy.reset_all()
-            async with case.outcome(router=f"{HERD} fresh, each on a new stream", within=40):
-                while (await routers.says(f"{HERD} fresh", after_ns=case.since_ns))["reconnects"] < HERD:
-                    pass
-            everybody = sorted(f"r{number or ''}" for number in range(HERD))
-            async with case.outcome(worker=f"{HERD} registered; streams: {HERD}", within=40):
-                await worker.says(everybody, HERD)
+    async with (
+        Worker.telling() as worker,
+        Proxy(worker.address) as proxy,
+        Router.watching(proxy.address, "--routers", str(HERD), "--interval-ms", "1000") as routers,
+    ):
+        async with asyncio.timeout(40):
+            await routers.says(f"{HERD} fresh")
+        case.happens("all connections are reset")
+        proxy.reset_all()
+        async with case.outcome(router=f"{HERD} fresh, each on a new stream", within=40):
+            while (await routers.says(f"{HERD} fresh", after_ns=case.since_ns))["reconnects"] < HERD:
+                pass
+        everybody = sorted(f"r{number or ''}" for number in range(HERD))
+        async with case.outcome(worker=f"{HERD} registered; streams: {HERD}", within=40):
+            await worker.says(everybody, HERD)

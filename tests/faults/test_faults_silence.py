@@ -84,7 +84,7 @@ async def test_a_router_that_was_stopped_shortly_finds_one_old_report_and_does_n
         case.happens("SIGCONT")
         router.signal(signal.SIGCONT)
         async with case.outcome(router="stale or fresh as the age says: none above 3000 ms is called fresh", within=20):
-            reports = {}
+            reports: dict[int, float] = {}
             while len(reports) < 5:
                 said = await router.says("fresh", after_ns=case.since_ns)
                 reports[said["sequence"]] = said["age_ms"]
@@ -103,43 +103,48 @@ async def test_a_stopped_router_is_noticed_by_the_workers_pings(case: Case) -> N
 
 @pytest.mark.fault("half-open: the worker's end of the connection is gone, the router isn't told")
 async def test_a_router_on_a_half_open_connection_finds_out_by_its_pings(case: Case) -> None:
-    async with Worker.telling() as worker, Proxy(worker.address) as proxy:
-        async with Router.watching(proxy.address, *QUICK_PINGS) as router:
-            await router.starts()
-            case.happens("the worker's end is reset")
-            proxy.lose_workers_side()
-            await case.worker_says(worker, streams=0, within=10)
-            await case.router_says(router, "missing", "ping timeout", within=20)
-            await case.router_says(router, "fresh", within=20)
-            await case.worker_says(worker, "r", streams=1, within=20)
+    async with (
+        Worker.telling() as worker,
+        Proxy(worker.address) as proxy,
+        Router.watching(proxy.address, *QUICK_PINGS) as router,
+    ):
+        await router.starts()
+        case.happens("the worker's end is reset")
+        proxy.lose_workers_side()
+        await case.worker_says(worker, streams=0, within=10)
+        await case.router_says(router, "missing", "ping timeout", within=20)
+        await case.router_says(router, "fresh", within=20)
+        await case.worker_says(worker, "r", streams=1, within=20)
 
 
 @pytest.mark.fault("half-open: the router's end of the connection is gone, the worker isn't told")
 async def test_a_worker_on_a_half_open_connection_lets_the_router_in_again_at_once(case: Case) -> None:
-    async with Worker.telling() as worker, Proxy(worker.address) as proxy:
-        async with Router.watching(proxy.address) as router:
-            await router.starts()
-            case.happens("the router's end is reset")
-            proxy.lose_routers_side()
-            await case.router_says(router, "missing", "UNAVAILABLE", within=10)
-            await case.router_says(router, "fresh", within=10)
-            await case.worker_says(worker, "r", streams=1, within=10, note="the old session was replaced")
+    async with Worker.telling() as worker, Proxy(worker.address) as proxy, Router.watching(proxy.address) as router:
+        await router.starts()
+        case.happens("the router's end is reset")
+        proxy.lose_routers_side()
+        await case.router_says(router, "missing", "UNAVAILABLE", within=10)
+        await case.router_says(router, "fresh", within=10)
+        await case.worker_says(worker, "r", streams=1, within=10, note="the old session was replaced")
 
 
 @pytest.mark.fault("a black hole: packets vanish both ways, TCP looks fine")
 async def test_a_black_hole_is_noticed_by_both_sides_and_forgotten_once_it_ends(case: Case) -> None:
-    async with Worker.telling() as worker, Proxy(worker.address) as proxy:
-        async with Router.watching(proxy.address, *QUICK_PINGS, "--lease-ms", "3000") as router:
-            await router.starts()
-            case.happens("everything is swallowed")
-            proxy.swallows = True
-            await case.router_says(router, "missing", "ping timeout", within=20)
-            await case.worker_says(worker, streams=0, within=30)
-            await case.router_says(router, "missing", "no connection within 2000 ms", within=30)
-            case.happens("the hole is closed")
-            proxy.swallows = False
-            await case.router_says(router, "fresh", within=30)
-            await case.worker_says(worker, "r", streams=1, within=30)
+    async with (
+        Worker.telling() as worker,
+        Proxy(worker.address) as proxy,
+        Router.watching(proxy.address, *QUICK_PINGS, "--lease-ms", "3000") as router,
+    ):
+        await router.starts()
+        case.happens("everything is swallowed")
+        proxy.swallows = True
+        await case.router_says(router, "missing", "ping timeout", within=20)
+        await case.worker_says(worker, streams=0, within=30)
+        await case.router_says(router, "missing", "no connection within 2000 ms", within=30)
+        case.happens("the hole is closed")
+        proxy.swallows = False
+        await case.router_says(router, "fresh", within=30)
+        await case.worker_says(worker, "r", streams=1, within=30)
 
 
 @pytest.mark.long
@@ -157,36 +162,42 @@ async def test_a_black_hole_is_stale_then_missing_within_the_default_pings(case:
 @pytest.mark.long
 @pytest.mark.fault("the path freezes for 4 s: TCP holds both sides back")
 async def test_a_frozen_path_makes_a_worker_stale_and_nothing_old_is_fresh_when_it_thaws(case: Case) -> None:
-    async with Worker.telling("--dp-size", "64") as worker, Proxy(worker.address) as proxy:
-        async with Router.watching(proxy.address, "--interval-ms", "50") as router:
-            await router.starts()
-            case.happens("nothing is forwarded")
-            proxy.freeze()
-            await case.router_says(router, "stale", "ms old", within=20)
-            case.happens("the path thaws")
-            proxy.thaw()
-            fresh = await case.router_says(router, "fresh", within=20)
-            assert fresh["reconnects"] == 0
-            await case.worker_says(worker, "r", streams=1, within=20)
+    async with (
+        Worker.telling("--dp-size", "64") as worker,
+        Proxy(worker.address) as proxy,
+        Router.watching(proxy.address, "--interval-ms", "50") as router,
+    ):
+        await router.starts()
+        case.happens("nothing is forwarded")
+        proxy.freeze()
+        await case.router_says(router, "stale", "ms old", within=20)
+        case.happens("the path thaws")
+        proxy.thaw()
+        fresh = await case.router_says(router, "fresh", within=20)
+        assert fresh["reconnects"] == 0
+        await case.worker_says(worker, "r", streams=1, within=20)
 
 
 @pytest.mark.fault("the router reads slowly: 1,000 bytes a second of reports of 64 ranks")
 async def test_a_report_that_took_longer_than_the_window_to_arrive_is_stale_on_arrival(case: Case) -> None:
-    async with Worker.telling("--dp-size", "64") as worker, Proxy(worker.address) as proxy:
-        async with Router.watching(proxy.address, "--interval-ms", "50") as router:
-            await router.starts()
-            case.happens("the path turns slow")
-            proxy.bytes_per_second = 1_000
-            stale = await case.router_says(router, "stale", "ms old", within=20)
-            async with case.outcome(router="stale: the next report is too old on its arrival", within=40):
-                while (said := await router.tells(after_ns=case.since_ns))["received"] == stale["received"]:
-                    assert said["freshness"] == "stale"
+    async with (
+        Worker.telling("--dp-size", "64") as worker,
+        Proxy(worker.address) as proxy,
+        Router.watching(proxy.address, "--interval-ms", "50") as router,
+    ):
+        await router.starts()
+        case.happens("the path turns slow")
+        proxy.bytes_per_second = 1_000
+        stale = await case.router_says(router, "stale", "ms old", within=20)
+        async with case.outcome(router="stale: the next report is too old on its arrival", within=40):
+            while (said := await router.tells(after_ns=case.since_ns))["received"] == stale["received"]:
                 assert said["freshness"] == "stale"
-                assert said["age_ms"] > FRESHNESS_MS
-            await case.worker_says(worker, "r", streams=1, within=40, note="one report under way")
-            case.happens("the path is quick again")
-            proxy.bytes_per_second = None
-            await case.router_says(router, "fresh", within=20)
+            assert said["freshness"] == "stale"
+            assert said["age_ms"] > FRESHNESS_MS
+        await case.worker_says(worker, "r", streams=1, within=40, note="one report under way")
+        case.happens("the path is quick again")
+        proxy.bytes_per_second = None
+        await case.router_says(router, "fresh", within=20)
 
 
 @pytest.mark.fault("the engine's event loop, which the reporter shares, stalls 5 s")

@@ -56,7 +56,7 @@ async def main() -> None:
             "grpc.max_connection_age_ms": options.max_connection_age_ms,
             "grpc.max_connection_age_grace_ms": options.max_connection_age_ms,
         }
-        server_module.server_options = partial(server_options, age)
+        vars(server_module)["server_options"] = partial(server_options, age)  # no setting of the reporter's
     engine = Engine(options.dp_size)
     reporter = await start_load_reporter(ReporterConfig(port=options.port, max_sessions=2_000), engine)
     assert reporter is not None

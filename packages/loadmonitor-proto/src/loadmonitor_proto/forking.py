@@ -20,13 +20,18 @@ import os
 import threading
 
 _WAITING_THREAD = "_poll_wrapper"  # grpc.aio's name for the function of its thread; Python names the thread after it
-_waiting_at_fork = False
-_cut_off = False
+
+
+class _Process:
+    """What is known of this process's forks."""
+
+    waiting_at_fork = False
+    cut_off = False
 
 
 def cut_off_reason() -> str | None:
     """Return why gRPC would hang in this process, and what to do instead; None when it wouldn't."""
-    if not _cut_off:
+    if not _Process.cut_off:
         return None
     return (
         f"process {os.getpid()} was forked while gRPC was in use, which doesn't survive that: start it by spawn or "
@@ -35,14 +40,12 @@ def cut_off_reason() -> str | None:
 
 
 def _before() -> None:
-    global _waiting_at_fork
-    _waiting_at_fork = any(_WAITING_THREAD in thread.name for thread in threading.enumerate())
+    _Process.waiting_at_fork = any(_WAITING_THREAD in thread.name for thread in threading.enumerate())
 
 
 def _in_child() -> None:
-    global _cut_off
-    _cut_off = _cut_off or _waiting_at_fork
-    if _waiting_at_fork:
+    if _Process.waiting_at_fork:
+        _Process.cut_off = True
         gc.freeze()  # the parent's calls and channels: to collect one is to call gRPC, which crashes here
 
 
