@@ -1,5 +1,6 @@
 """What became of a fault, step by step: asserted within its bound, timed, and kept for the table in docs/faults.md."""
 
+import ast
 import asyncio
 import time
 from collections.abc import AsyncIterator
@@ -13,7 +14,8 @@ from processes import Router, Worker
 DOCUMENT = Path(__file__).parents[2] / "docs" / "faults.md"
 BEGIN = "<!-- scripts/gen_faults.py writes what follows, from a run of tests/faults -->\n"
 END = "<!-- up to here -->\n"
-_HEAD = "| Fault | Then | The router's snapshot says | The worker says | Bound, s | Measured, s |\n|---|---|---|---|---|---|\n"
+_HEAD = "| Fault | Then | The router's snapshot says | The worker says | Bound, s | Measured, s |"
+_RULE = "|---|---|---|---|---|---|"
 
 
 @dataclass(slots=True)
@@ -85,25 +87,47 @@ def rows(case: Case) -> list[str]:
     return lines
 
 
-def recorded(text: str) -> dict[str, list[tuple[str, ...]]]:
-    """Return the outcomes in a document by the name of their fault: everything but the measured seconds."""
-    found: dict[str, list[tuple[str, ...]]] = {}
-    name = event = ""
-    for line in text.partition(BEGIN)[2].partition(END)[0].splitlines():
-        cells = [cell.strip() for cell in line[1:-1].split("|")] if line.startswith("| ") else []
-        if len(cells) != 6 or cells[0] == "Fault":
-            continue
-        if cells[0]:
-            name, event = cells[0].strip("*"), ""
+def named() -> list[str]:
+    """Return the name in every `pytest.mark.fault("...")` of this folder."""
+    calls = [
+        node
+        for file in sorted(Path(__file__).parent.glob("test_faults_*.py"))
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.mark.fault"
+    ]
+    return [ast.literal_eval(call.args[0]) for call in calls]
+
+
+def blocks(text: str) -> dict[str, list[str]]:
+    """Return the rows of the table in a document by the name of their fault."""
+    found: dict[str, list[str]] = {}
+    lines = text.partition(BEGIN)[2].partition(END)[0].splitlines()
+    for line in lines[lines.index(_RULE) + 1 :] if _RULE in lines else []:
+        name = line.split("|")[1].strip().strip("*") if line else ""
+        if name:
             found[name] = []
-        event = cells[1] or event
-        found[name].append((event, cells[2], cells[3], cells[4]))
+        if line:
+            found[next(reversed(found))].append(line)
     return found
 
 
-def write(cases: list[Case], document: Path) -> None:
-    """Put the table of these cases in place of the one in the document."""
+def recorded(text: str) -> dict[str, list[tuple[str, ...]]]:
+    """Return the outcomes in a document by the name of their fault: everything but the measured seconds."""
+    found: dict[str, list[tuple[str, ...]]] = {}
+    for name, lines in blocks(text).items():
+        found[name] = []
+        event = ""
+        for line in lines:
+            _, _, then, *outcome, _, _ = (cell.strip() for cell in line.split("|"))
+            event = then or event
+            found[name].append((event, *outcome))
+    return found
+
+
+def write(cases: list[Case], document: Path, names: list[str]) -> None:
+    """Put the rows of these cases into the document's table; of the others those stay that have one of these names."""
     before, _, rest = document.read_text().partition(BEGIN)
     after = rest.partition(END)[2]
-    table = _HEAD + "\n".join(line for case in cases for line in rows(case))
+    known = {**blocks(document.read_text()), **{case.name: rows(case) for case in cases}}
+    table = "\n".join([_HEAD, _RULE, *(line for name in names for line in known.get(name, []))])
     document.write_text(f"{before}{BEGIN}\n{table}\n\n{END}{after}")

@@ -3,13 +3,15 @@
 from collections.abc import Generator
 
 import pytest
-from case import DOCUMENT, Case, recorded, write
+from case import DOCUMENT, Case, named, recorded, write
 
 _cases = pytest.StashKey[list[Case]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--faults-table", action="store_true", help="write docs/faults.md instead of comparing with it")
+    parser.addoption(
+        "--faults-table", action="store_true", help="write what became of them into docs/faults.md instead of comparing"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -18,7 +20,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     if exitstatus == 0 and session.config.getoption("faults_table", False):
-        write(session.config.stash[_cases], DOCUMENT)
+        write(session.config.stash[_cases], DOCUMENT, named())
 
 
 @pytest.fixture

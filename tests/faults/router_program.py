@@ -59,6 +59,7 @@ async def main() -> None:
     parser.add_argument("--interval-ms", type=int, default=200)
     parser.add_argument("--lease-ms", type=int, default=15_000)
     parser.add_argument("--ping-ms", type=int)
+    parser.add_argument("--no-acks", action="store_true")
     options = parser.parse_args()
     pings = None
     if options.ping_ms is not None:
@@ -73,6 +74,7 @@ async def main() -> None:
                 router_id=f"{options.router_id}{number or ''}",
                 report_interval_ms=options.interval_ms,
                 lease_ttl_ms=options.lease_ms,
+                max_unacked_reports=None if options.no_acks else 1,
                 options=pings,
             )
             monitors.append(await stack.enter_async_context(monitor))

@@ -171,17 +171,17 @@ async def test_a_worker_that_took_the_port_over_is_another_instance_and_the_old_
         case.happens("the address leads to another worker")
         proxy.target = second.address
         proxy.reset_all()
-        after = await case.router_says(router, "fresh", within=10)
-        while after["instance"] == before["instance"]:
-            after = await router.says("fresh", after_ns=after["ns"] + 1)
+        async with case.outcome(router="fresh: the new worker's reports", within=10):
+            while (await router.says("fresh", after_ns=case.since_ns))["instance"] == before["instance"]:
+                pass
         await case.worker_says(first, streams=0, within=10, note="the old worker")
         await case.worker_says(second, "r", streams=1, within=10, note="the new worker")
         case.happens("the address leads back to the old worker")
         proxy.target = first.address
         proxy.reset_all()
-        after = await case.router_says(router, "fresh", within=10)
-        while after["instance"] != before["instance"]:
-            after = await router.says("fresh", after_ns=after["ns"] + 1)
+        async with case.outcome(router="fresh: the old worker's reports", within=10):
+            while (await router.says("fresh", after_ns=case.since_ns))["instance"] != before["instance"]:
+                pass
         await case.worker_says(first, "r", streams=1, within=10, note="the old worker")
 
 

@@ -105,6 +105,7 @@ async def test_random_frames_end_their_own_stream_only(case: Case, valid: bool) 
         await case.worker_says(worker, "r", streams=1, within=55)
 
 
+@pytest.mark.long
 @pytest.mark.fault("random bytes from the worker's port")
 async def test_a_router_survives_random_bytes_and_is_fresh_when_the_worker_is_back(case: Case) -> None:
     random = Random(SEED)
