@@ -89,9 +89,8 @@ class ReporterServer:
         await asyncio.gather(self._grpc.stop(GOODBYE_SECONDS), self._puller.ended(GOODBYE_SECONDS))
         if self._servicer.reading:
             await asyncio.wait(self._servicer.reading, timeout=GOODBYE_SECONDS)
-        del (
-            self._grpc
-        )  # while it is referred to, gRPC's thread goes on, and no process forked from this one could use gRPC
+        # While it is referred to, gRPC's thread goes on, and no process forked from this one could use gRPC.
+        del self._grpc
 
     def _ranks(self) -> frozenset[int]:
         return self._source.expected_dp_ranks() if self.expected_dp_ranks is None else self.expected_dp_ranks
