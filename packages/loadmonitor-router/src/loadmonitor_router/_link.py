@@ -20,7 +20,6 @@ import grpc
 import grpc.aio
 
 from loadmonitor_proto import RouterFrame, StopRequest, WorkerFrame
-from loadmonitor_proto.forking import cut_off_reason
 from loadmonitor_proto.service import SERVICE_NAME, LoadMonitorStub
 from loadmonitor_router._clock import Signal
 from loadmonitor_router._stream import StreamLostError
@@ -70,8 +69,6 @@ class Link:
     ) -> None:
         if self._give_up is not None:
             self._give_up.cancel()
-        if cut_off_reason() is not None:
-            return  # the call is the parent's, and nothing that is awaited here would come
         self._call.cancel()
         self._connecting.cancel()
         if self._reader is None:
