@@ -206,6 +206,15 @@ def test_an_engine_that_serves_or_does_not_say_is_picked(policy: type[Policy], s
     assert policy().pick(make_snapshot(make_worker(A, worker_state=state)), [A]).url == A
 
 
+@every_policy
+def test_a_worker_that_drained_and_left_is_not_picked_even_alone(policy: type[Policy]) -> None:
+    left = replace(make_worker(A, freshness=Freshness.MISSING, received=9), left_draining=True)
+    with pytest.raises(NoWorkerError, match=rf"no worker to pick: {A} \(it left, DRAINING\)"):
+        policy().pick(make_snapshot(left), [A])
+    lost = make_worker(B, freshness=Freshness.MISSING, received=9)
+    assert {policy().pick(make_snapshot(left, lost), [A, B]).url for _ in range(20)} == {B}
+
+
 def test_an_unreachable_engine_is_taken_only_when_nothing_else_exists() -> None:
     unreachable = make_worker(A, freshness=Freshness.UNREACHABLE)
     for other in (

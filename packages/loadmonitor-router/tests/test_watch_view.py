@@ -1,6 +1,7 @@
 """What `loadmonitor watch` makes of a Worker, without a wire or a terminal."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -13,6 +14,7 @@ from loadmonitor_router import (
     Grant,
     Receipt,
     WorkerReport,
+    WorkerState,
     decode_report,
 )
 from loadmonitor_router.cli import _text
@@ -75,6 +77,21 @@ def test_the_workers_row_sums_counts_keeps_the_fullest_usage_and_shows_the_sprea
     assert (whole.rank, whole.running, whole.waiting, whole.uncached) == ("all", 36, 11, 3 * 4_096)
     assert (whole.usage, whole.generated, whole.reason) == (0.72, 2_400, "spread 11 waiting")
     assert [(row.rank, row.waiting, row.usage) for row in ranks] == [("0", 0, 0.25), ("1", 11, 0.72), ("2", 0, 0.5)]
+
+
+@pytest.mark.parametrize("state", WorkerState)
+def test_the_reason_says_when_an_engine_gets_no_new_request_though_it_is_fresh(
+    clock: ManualClock, state: WorkerState
+) -> None:
+    told = replace(report(clock, *three_ranks()), worker_state=state)
+    whole, *_ = rows(view("w:1", connection(), told, clock))
+    assert whole.status is Freshness.FRESH
+    assert whole.reason == (
+        "spread 11 waiting" if state is WorkerState.SERVING else f"{state.name}: gets no new request"
+    )
+    broken = replace(report(clock, unreachable="no file"), worker_state=WorkerState.LOADING)
+    [row] = rows(view("w:1", connection(), broken, clock))
+    assert row.reason == "LOADING: gets no new request; no file"
 
 
 def test_ages_grow_between_reports_and_each_rank_has_its_own(clock: ManualClock) -> None:

@@ -159,7 +159,7 @@ class StreamSession:
     ) -> WorkerReport | None:
         if isinstance(delay, CreditedDelay):
             delay_ms = delay.bound_ms(now_ns)
-            self._acks.received(now_ns)
+            self._acks.received(now_ns, report.worker_state)
             if report.sequence_id > max(self._outstanding, default=self._newest):
                 self._outstanding[report.sequence_id] = False
         else:

@@ -1,7 +1,6 @@
 """The fleet of the demonstration: processes of `loadmonitor-worker`, an engine that isn't one and its sidecar each."""
 
 import asyncio
-import ctypes
 import os
 import shutil
 import signal
@@ -13,7 +12,17 @@ from typing import Self
 from loadmonitor_router.errors import LoadMonitorRouterError
 
 _START_SECONDS = 30.0
-_PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
+_DIES_WITH_PARENT = """
+import ctypes, os, signal, sys
+if sys.platform == "linux":
+    PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+"""Has the kernel kill a command when its parent ends, however that comes about.
+
+A program of its own, because the same as `preexec_fn` runs between fork and exec, where a process with gRPC's threads can hang.
+"""
 
 
 class DemoError(LoadMonitorRouterError):
@@ -38,6 +47,7 @@ class Worker:
             *("--worker-addr", f"http://127.0.0.1:{30_000 + number}"),
             *("--model", "demo"),
             *("--stale-after-ms", "1500"),
+            *("--log-level", "error"),
         )
         self._processes: list[asyncio.subprocess.Process] = []
         self.address = "127.0.0.1:0"
@@ -87,7 +97,9 @@ class Worker:
                 "the demo starts loadmonitor-worker, which isn't here: pip install 'loadmonitor-worker[cli]'"
             )
         process = await asyncio.create_subprocess_exec(
-            command, *arguments, stdout=asyncio.subprocess.PIPE, preexec_fn=_die_with_parent
+            *(sys.executable, "-I", "-S", "-c", _DIES_WITH_PARENT),
+            *(command, *arguments),
+            stdout=asyncio.subprocess.PIPE,
         )
         self._processes.append(process)
         assert process.stdout is not None
@@ -97,9 +109,3 @@ class Worker:
                 if line:
                     return line
         raise DemoError(f"loadmonitor-worker {' '.join(arguments)} said nothing within {_START_SECONDS:.0f} s")
-
-
-def _die_with_parent() -> None:
-    """Have the kernel kill this process when its parent ends, however that comes about."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
