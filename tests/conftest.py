@@ -1,4 +1,4 @@
-"""Each test here is one fault; what became of it must stand in docs/faults.md."""
+"""Of the tests in `faults` each is one fault; what became of it must stand in docs/faults.md."""
 
 from collections.abc import Generator
 
