@@ -4,6 +4,7 @@ LoadMonitorRouterError
 ├── ConfigError           a setting is out of range; nothing was dialled
 │   └── DuplicateWorkerError  two of the workers given are one; nothing was changed
 ├── ClientStateError      a client or monitor was used outside its `async with` block, or entered twice
+│   └── ForkedProcessError    this process was forked while gRPC was in use: here it would hang
 ├── DiscoveryError        a look for Workers failed; the last good set stands
 │   ├── WorkerListError       what was found isn't a list of Workers
 │   └── WatchExpiredError     a watch can't go on where it was; everything is listed again
@@ -75,6 +76,10 @@ class DuplicateWorkerError(ConfigError):
 
 class ClientStateError(LoadMonitorRouterError, RuntimeError):
     """A client or a monitor was used outside its `async with` block, or entered while it is open."""
+
+
+class ForkedProcessError(ClientStateError):
+    """This process was forked while gRPC was in use; what waits for gRPC here would hang. Says what to do instead."""
 
 
 class InvalidReportError(LoadMonitorRouterError, ValueError):
