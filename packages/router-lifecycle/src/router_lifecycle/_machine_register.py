@@ -28,6 +28,8 @@ class RegisterState(StrEnum):
     """The URL was not listed before the submission."""
     AWAITED_AGAIN = "awaited_again"
     """It was; an entry may be the old one."""
+    DOUBTED = "doubted"
+    """It was, and an AddWorker job failed since: what is healthy is the old entry, also when the record is gone again."""
     ACTIVE = "active"
     FAILED = "failed"
     LOST = "lost"
@@ -36,7 +38,7 @@ class RegisterState(StrEnum):
     @property
     def is_end(self) -> bool:
         """Whether nothing leads on from here."""
-        return self not in (RegisterState.AWAITED, RegisterState.AWAITED_AGAIN)
+        return self not in _OPEN_STATES
 
 
 class RegisterSign(StrEnum):
@@ -83,6 +85,8 @@ class RegisterStep:
     after: Steadiness = AT_ONCE
 
 
+_OPEN_STATES = (RegisterState.AWAITED, RegisterState.AWAITED_AGAIN, RegisterState.DOUBTED)
+
 _S, _G = RegisterState, RegisterSign
 _COMMON = {
     _G.FAILED: RegisterStep(_S.FAILED, CONFIRMED),
@@ -100,8 +104,11 @@ REGISTER_TABLE: Mapping[tuple[RegisterState, RegisterSign], RegisterStep] = Mapp
         (_S.AWAITED, _G.ROUTABLE_JOB_FAILED): RegisterStep(_S.ACTIVE),
         (_S.AWAITED_AGAIN, _G.ROUTABLE): RegisterStep(_S.ACTIVE, CONFIRMED),
         (_S.AWAITED_AGAIN, _G.RANKS_ROUTABLE): RegisterStep(_S.ACTIVE, CONFIRMED),
-        (_S.AWAITED_AGAIN, _G.ROUTABLE_JOB_FAILED): RegisterStep(_S.FAILED, CONFIRMED),
-        **{(state, sign): step for state in (_S.AWAITED, _S.AWAITED_AGAIN) for sign, step in _COMMON.items()},
+        (_S.AWAITED_AGAIN, _G.ROUTABLE_JOB_FAILED): RegisterStep(_S.DOUBTED),
+        (_S.DOUBTED, _G.ROUTABLE): RegisterStep(_S.FAILED, CONFIRMED),
+        (_S.DOUBTED, _G.RANKS_ROUTABLE): RegisterStep(_S.FAILED, CONFIRMED),
+        (_S.DOUBTED, _G.ROUTABLE_JOB_FAILED): RegisterStep(_S.FAILED, CONFIRMED),
+        **{(state, sign): step for state in _OPEN_STATES for sign, step in _COMMON.items()},
     }
 )
 """Where each sign leads. What isn't in it leads nowhere: go on looking."""
@@ -228,6 +235,7 @@ class RegisterMachine:
         step = REGISTER_TABLE.get((self.state, sign))
         if step is None:
             self._still.reset()
-        elif self._still.holds((step.to, sign), step.after, now_seconds):
+        elif self._still.holds(step.to, step.after, now_seconds):
             self.state = step.to
+            self._still.reset()
         return self.state

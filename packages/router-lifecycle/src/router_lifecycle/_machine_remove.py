@@ -217,7 +217,7 @@ class RemoveMachine:
         step = REMOVE_TABLE.get((self.state, sign))
         if step is None:
             self._still.reset()
-        elif self._still.holds((step.to, sign), step.after, now_seconds):
+        elif self._still.holds(step.to, step.after, now_seconds):
             self.state = step.to
         return self.state
 

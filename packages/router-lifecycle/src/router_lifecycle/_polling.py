@@ -78,7 +78,12 @@ class Poller:
             retry=retry_if_result(_is_open),
             retry_error_callback=_last_look,
         )
-        looked: Looked[T] = await retrying(look)
+
+        async def attempt() -> Looked[T]:
+            # tenacity awaits what was written as a coroutine function, and nothing else that returns an awaitable.
+            return await look()
+
+        looked: Looked[T] = await retrying(attempt)
         return looked.value
 
 

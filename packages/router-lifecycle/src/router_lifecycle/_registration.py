@@ -154,7 +154,9 @@ class Registrar:
 
     @staticmethod
     def _machine(handle: RegistrationHandle) -> RegisterMachine:
-        return RegisterMachine(RegisterState.AWAITED_AGAIN if handle.listed_before else RegisterState.AWAITED)
+        if not handle.listed_before:
+            return RegisterMachine(RegisterState.AWAITED)
+        return RegisterMachine(RegisterState.AWAITED_AGAIN if handle.failure is None else RegisterState.DOUBTED)
 
     async def _see(self, operation: Operation, handle: RegistrationHandle) -> tuple[Observation, RegisterSign | None]:
         seen = await self._link.look(operation, handle.url, handle.worker_id, handle.dialect)
@@ -163,6 +165,9 @@ class Registrar:
         sign = register_sign(seen, facts) if facts is not None else None
         if seen.rows:
             handle.row_seen = True
+        job = seen.job
+        if job is not None and job.adds and job.is_failed and job != handle.job_before:
+            handle.failure = job.message or "no message"
         return seen, sign
 
     def _facts(self, handle: RegistrationHandle) -> RegisterFacts | None:
@@ -202,11 +207,13 @@ class Registrar:
                 safe_to_resubmit=True,
             )
         handle.phase = Phase.FAILED
-        job = seen.job
-        why = job.message if job is not None and job.adds and job.message else "the router gives no reason"
-        left = "; the failed entry is still listed: remove it before registering again" if seen.rows else ""
+        left = ""
+        if seen.rows:
+            left = "; the router lists the URL, so remove it before it is registered again"
         raise operation.error(
-            RegistrationFailed, f"the router failed to activate it: {why}{left}", safe_to_resubmit=not seen.rows
+            RegistrationFailed,
+            f"the router failed to activate it: {handle.failure or 'it gives no reason'}{left}",
+            safe_to_resubmit=not seen.rows,
         )
 
     @staticmethod

@@ -42,6 +42,7 @@ class RegistrationHandle(BaseModel, validate_assignment=True):
         job_before: The record of the last job on the URL before the submission, or None.
         submitted_at_unix_seconds: When the request was sent, or None.
         row_seen: Whether the URL was listed at any time after the submission.
+        failure: Message of an AddWorker job that failed on the URL since, or None; it need not be the job of this submission.
         outcome_known: Whether it is certain how the submission ended.
         last_observation: The last look, or None.
     """
@@ -55,6 +56,7 @@ class RegistrationHandle(BaseModel, validate_assignment=True):
     job_before: JobStatus | None = None
     submitted_at_unix_seconds: float | None = None
     row_seen: bool = False
+    failure: str | None = None
     outcome_known: bool = False
     last_observation: Observation | None = None
 
