@@ -15,7 +15,7 @@ from enum import StrEnum
 from types import MappingProxyType
 
 from router_lifecycle._machine_register import RECORD_LIFETIME_SECONDS, foreign_entry
-from router_lifecycle._steadiness import AT_ONCE, CONFIRMED, SETTLED, Steadiness, Stillness
+from router_lifecycle._steadiness import AT_ONCE, CONFIRMED, PATIENT, SETTLED, Steadiness, Stillness
 from router_lifecycle.dialects import Dialect
 from router_lifecycle.exchange import Answer
 from router_lifecycle.models import JobStatus, WorkerRow
@@ -54,6 +54,8 @@ class RemoveSign(StrEnum):
     """The list, or where it counts the record, could not be read."""
     LISTED = "listed"
     """Listed, and nobody is removing it."""
+    RETURNED = "returned"
+    """Listed, and the removal is recorded as failed because it came before the worker did."""
     REMOVING = "removing"
     """A removal is recorded that has not ended."""
     DRAINING = "draining"
@@ -91,12 +93,16 @@ _SENT = (_S.ACCEPTED, _S.UNKNOWN_ID, _S.UNCERTAIN)
 REMOVE_TABLE: Mapping[tuple[RemoveState, RemoveSign], RemoveStep] = MappingProxyType(
     {
         (_S.INTENDED, _G.LISTED): RemoveStep(_S.ASKING),
+        (_S.INTENDED, _G.RETURNED): RemoveStep(_S.ASKING),
         # The failure is another removal's.
         (_S.INTENDED, _G.REFUSED): RemoveStep(_S.ASKING),
         # It may be enough: 0.2.0 lists what is pending, and a removal that comes just after the activation finds it.
         (_S.INTENDED, _G.ADDING): RemoveStep(_S.ASKING),
         (_S.INTENDED, _G.UNTRACED): RemoveStep(_S.ASKING),
-        **{(state, _G.LISTED): RemoveStep(_S.ASKING, CONFIRMED) for state in _SENT},
+        (_S.ACCEPTED, _G.LISTED): RemoveStep(_S.ASKING, PATIENT),
+        (_S.UNKNOWN_ID, _G.LISTED): RemoveStep(_S.ASKING, CONFIRMED),
+        (_S.UNCERTAIN, _G.LISTED): RemoveStep(_S.ASKING, CONFIRMED),
+        **{(state, _G.RETURNED): RemoveStep(_S.ASKING, CONFIRMED) for state in _SENT},
         **{(state, _G.REFUSED): RemoveStep(_S.FAILED, CONFIRMED) for state in _SENT},
         (_S.INTENDED, _G.QUIET): RemoveStep(_S.GONE, SETTLED),
         **{(state, _G.QUIET): RemoveStep(_S.GONE, SETTLED) for state in _SENT},
@@ -119,7 +125,7 @@ class RemoveFacts:
         age_seconds: Time since that registration was sent, or None when unknown.
         horizon_seconds: Age from which the router can't be working on it any more.
         job_before: The record of the last job on the URL before the last DELETE.
-        record_disturbed: Whether a DELETE may have overwritten the record of the registration.
+        asked_seconds_ago: Time since the last DELETE that may have become a job, which takes over the record; None without one.
     """
 
     url: str
@@ -129,7 +135,7 @@ class RemoveFacts:
     age_seconds: float | None
     horizon_seconds: float
     job_before: JobStatus | None
-    record_disturbed: bool
+    asked_seconds_ago: float | None
 
 
 def remove_sign(seen: Observation, facts: RemoveFacts) -> RemoveSign:
@@ -159,7 +165,7 @@ def _listed_sign(rows: tuple[WorkerRow, ...], removal: JobStatus | None, facts: 
         return RemoveSign.REMOVING
     # It came only after the removal had looked for it.
     came_late = facts.may_be_pending and "not found" in (removal.message or "")
-    return RemoveSign.LISTED if came_late else RemoveSign.REFUSED
+    return RemoveSign.RETURNED if came_late else RemoveSign.REFUSED
 
 
 def _unlisted_sign(seen: Observation, job: JobStatus | None, facts: RemoveFacts) -> RemoveSign:
@@ -171,10 +177,16 @@ def _unlisted_sign(seen: Observation, job: JobStatus | None, facts: RemoveFacts)
         return RemoveSign.ABSENT
     if seen.record_state is not RecordState.ABSENT:
         return RemoveSign.UNTRACED
-    recent = facts.age_seconds is not None and facts.age_seconds < _RECORD_CERTAIN_SECONDS
-    if not facts.dialect.records_expire or (recent and not facts.record_disturbed):
-        return RemoveSign.QUIET
-    return RemoveSign.UNTRACED
+    return RemoveSign.QUIET if _would_be_recorded(facts) else RemoveSign.UNTRACED
+
+
+def _would_be_recorded(facts: RemoveFacts) -> bool:
+    """Return whether an activation that still runs would show in the record of the URL."""
+    if facts.dialect.records_expire:
+        recent = facts.age_seconds is not None and facts.age_seconds < _RECORD_CERTAIN_SECONDS
+        return recent and facts.asked_seconds_ago is None
+    # Such a router shows it as pending beside the record of the removal, for as long as that is kept.
+    return facts.asked_seconds_ago is None or facts.asked_seconds_ago < _RECORD_CERTAIN_SECONDS
 
 
 def removal_answer(answer: Answer) -> RemoveState:

@@ -87,7 +87,7 @@ class Remover:
             else None,
             horizon_seconds=self._horizon,
             job_before=handle.job_before,
-            record_disturbed=handle.deletes > 0 and handle.answer != RemoveState.UNKNOWN_ID,
+            asked_seconds_ago=now - handle.asked_at_unix_seconds if handle.asked_at_unix_seconds is not None else None,
         )
         sign = remove_sign(seen, facts)
         state = machine.see(sign, self._link.now())
@@ -115,7 +115,8 @@ class Remover:
             self._no_id(operation, handle, machine, seen)
             return
         handle.job_before = seen.job
-        before = handle.answer
+        before, asked_before = handle.answer, handle.asked_at_unix_seconds
+        handle.asked_at_unix_seconds = self._link.unix_now()
         outcomes: set[RemoveState] = set()
         for worker_id in worker_ids:
             handle.deletes += 1
@@ -126,7 +127,7 @@ class Remover:
             except TransportError as error:
                 if not error.maybe_sent and not outcomes:
                     handle.deletes -= 1
-                    handle.answer = before
+                    handle.answer, handle.asked_at_unix_seconds = before, asked_before
                     machine.answered(RemoveState(before) if before else RemoveState.INTENDED)
                     return
                 outcomes.add(RemoveState.UNCERTAIN)
@@ -134,6 +135,8 @@ class Remover:
             outcomes.add(self._read(operation, answer))
         worst = next(state for state in _WORST_FIRST if state in outcomes)
         handle.answer = worst.value
+        if worst is RemoveState.UNKNOWN_ID:
+            handle.asked_at_unix_seconds = asked_before
         machine.answered(worst)
 
     def _read(self, operation: Operation, answer: Answer) -> RemoveState:
@@ -147,8 +150,8 @@ class Remover:
             raise operation.error(
                 RemovalFailed,
                 "its data-parallel ranks can only be removed by the id that the router gave when the worker was submitted, "
-                "which no list shows: remove it with the handle or the worker of its registration, or submit the worker "
-                "again, which changes nothing and tells the id, and remove that handle",
+                "which no list shows: remove the handle or the worker of its registration, or submit the worker again, "
+                "which such a router takes as no change, wait until it is active, and remove that",
             )
         # What is pending under an id that was never told can only be looked for in the list.
         machine.answered(RemoveState.UNKNOWN_ID)

@@ -21,6 +21,8 @@ AT_ONCE = Steadiness(looks=1, seconds=0.0)
 CONFIRMED = Steadiness(looks=2, seconds=2.0)
 # Absence is the weakest sign: it has many meanings, and is taken for one of them only after a longer look.
 SETTLED = Steadiness(looks=3, seconds=5.0)
+# What a router has accepted it will do, unless it lost it: its queue was seen to take 55 s, and another job may wipe the record.
+PATIENT = Steadiness(looks=3, seconds=10.0)
 
 
 @dataclass(slots=True)

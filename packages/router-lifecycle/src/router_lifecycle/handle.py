@@ -92,6 +92,7 @@ class RemovalHandle(BaseModel, validate_assignment=True):
         worker_id: The router's id of it, or None where only the list tells.
         deletes: How many DELETE requests were sent.
         answer: What the last of them brought: `accepted`, `unknown_id`, or `uncertain` (also while none came yet); None before the first.
+        asked_at_unix_seconds: When the last DELETE was sent that may have become a job, or None.
         may_be_pending: Whether an accepted registration may still make the worker routable.
         submitted_at_unix_seconds: When that registration was sent, or None when unknown.
         unlisted_before: Whether the URL certainly wasn't listed before it, so that an entry is what came of it.
@@ -105,6 +106,7 @@ class RemovalHandle(BaseModel, validate_assignment=True):
     worker_id: str | None = None
     deletes: int = 0
     answer: str | None = None
+    asked_at_unix_seconds: float | None = None
     may_be_pending: bool = False
     submitted_at_unix_seconds: float | None = None
     unlisted_before: bool = False
