@@ -110,7 +110,7 @@ class RouterLifecycleClient:
             raise ValueError(f"bounds {bounds} are not allowed: each needs more than 0 seconds")
         if transport is not None and (api_key or trust_env):
             raise ValueError("api_key and trust_env are for the client's own transport: give them to yours")
-        self.router_url = normalize_router_url(router_url)
+        self.router_url: str = normalize_router_url(router_url)
         self._link = Link(
             self.router_url,
             transport or HttpxTransport(router_url, api_key=api_key, trust_env=trust_env),

@@ -47,7 +47,7 @@ class SyncRouterLifecycleClient:
             unreachable_budget_seconds=unreachable_budget_seconds,
             on_event=on_event,
         )
-        self.router_url = self._client.router_url
+        self.router_url: str = self._client.router_url
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="router-lifecycle", daemon=True)
         self._thread.start()
