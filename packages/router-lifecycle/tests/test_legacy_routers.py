@@ -1,7 +1,7 @@
 """Routers of the old kind: an answer comes when the work is done, and lists hold URLs only."""
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -22,8 +22,9 @@ from router_lifecycle import (
 )
 from router_lifecycle.testing import ManualClock
 
-Receive = Callable[[], Awaitable[dict[str, Any]]]
-Send = Callable[[dict[str, Any]], Awaitable[None]]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
 
 
 class LegacyRouter:
@@ -36,7 +37,7 @@ class LegacyRouter:
         self.urls: list[str] = []
         self.calls: list[str] = []
 
-    async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         body = (await receive()).get("body", b"")
         path, method = scope["path"], scope["method"]
         url = parse_qs(scope["query_string"].decode()).get("url", [""])[0]

@@ -14,7 +14,7 @@ async def looks(
 ) -> list[float]:
     times: list[float] = []
 
-    async def look() -> Looked[str]:
+    async def look() -> Looked[str | None]:
         times.append(clock())
         return Looked("there" if clock() >= ready_at else None, retry_after)
 

@@ -71,7 +71,7 @@ def test_entries_are_grouped_into_workers_with_their_ranks_in_order() -> None:
 def test_ranks_are_missing_when_an_entry_tells_of_more(
     ranks: list[int], more: dict[str, object], missing: bool
 ) -> None:
-    listed = read_rows([row(f"{URL}@{rank}", **more) for rank in ranks])
+    listed = read_rows([{**row(f"{URL}@{rank}"), **more} for rank in ranks])
     assert ranks_missing(listed) is missing
     assert Worker(router="http://r", url=URL, rows=listed).is_routable is not missing
 
