@@ -43,6 +43,7 @@ async def test_a_lost_exchange_leaves_the_caller_in_the_dark(fault: Fault, error
     assert bool(talk.router.workers) is done
     assert [(seen.method, seen.path, seen.status) for seen in talk.router.requests] == [("POST", "/workers", None)]
     assert talk.router.requests[0].json() == {"url": A}
+    assert talk.router.requests[0].router_status == (202 if done else None)
 
 
 async def test_an_unanswered_call_ends_after_its_seconds_on_the_clock() -> None:

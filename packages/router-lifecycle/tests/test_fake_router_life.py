@@ -463,9 +463,12 @@ async def test_a_full_queue_answers_nothing_and_leaves_a_phantom_record(version:
 @pytest.mark.parametrize("version", ALL)
 async def test_a_restart_loses_everything_and_gives_no_id_twice(version: str) -> None:
     talk = Talk(version)
-    active, pending = await talk.accepted(A), await talk.accepted(DEAD)
+    active, pending = await talk.accepted(A, priority=7), await talk.accepted(DEAD)
     talk.clock.advance(1)
+    assert {worker.priority for worker in talk.router.workers if worker.url == A} == {7}
     talk.router.restart()
+    gone = [event for event in talk.router.events if event.kind == "gone" and event.url == A]
+    assert [(event.at_seconds, event.worker_id, event.priority) for event in gone] == [(1, active, 7)]
     assert await talk.rows() == {}
     assert (await talk.one("GET", active)).status_code == 404
     assert (await talk.one("GET", pending)).status_code == 404
