@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from router_lifecycle.testing._state import Entry, PostedWorker, Process, RouterState
 from router_lifecycle.testing.engine import FakeEngine, Health
+from router_lifecycle.testing.profiles import IdKind
 
 # A probe of an engine that hangs is given up after this, as long as the start-up time-out allows.
 _PROBE_TIMEOUT_SECONDS = 5.0
@@ -96,18 +97,20 @@ def _wait_until_usable(state: RouterState, url: str) -> Generator[float, None, _
         last_probe_seconds = workflow_seconds
     else:
         last_probe_seconds = profile.last_probe_seconds or state.startup_timeout_seconds
-    gaps = list(profile.probe_gaps_seconds)
+    gaps, waited_seconds = list(profile.probe_gaps_seconds), 0.0
     while True:
         health = state.health_of(url)
         if health is Health.HEALTHY or (health is Health.LOADING and profile.takes_any_health_answer):
             return None
         yield _PROBE_TIMEOUT_SECONDS if health is Health.HANGING else 0.0
         gap = gaps.pop(0) if len(gaps) > 1 else gaps[0]
-        elapsed = state.now - started
-        if elapsed + gap > workflow_seconds:
-            yield max(0.0, workflow_seconds - elapsed)
+        # What the probes themselves take doesn't count, except for the time-out of the whole job.
+        waited_seconds += gap
+        elapsed_seconds = state.now - started
+        if elapsed_seconds + gap > workflow_seconds:
+            yield max(0.0, workflow_seconds - elapsed_seconds)
             return _Failure(f"Workflow timeout after {workflow_seconds:g}s for worker {url}")
-        if elapsed + gap > last_probe_seconds:
+        if waited_seconds > last_probe_seconds:
             return _Failure(_probe_failure(state, url, health))
         yield gap
 
@@ -129,13 +132,18 @@ def _probe_failure(state: RouterState, url: str, health: Health) -> str:
 
 def _list(state: RouterState, posted: PostedWorker) -> Generator[float, None, _Failure | None]:
     engine = _readable(state, posted)
+    if engine is None and state.engine_of(posted.url) is not None:
+        yield state.profile.unreadable_seconds
     if state.options.dp_aware:
         if engine is None or not engine.tells_server_info:
             yield _DP_DISCOVERY_SECONDS - state.profile.register_seconds
+            path = "get_server_info" if state.profile.ids is IdKind.UUID4 else "server_info"
             return _Failure(
                 "Workflow failed at step discover_dp_info: Step failed: discover_dp_info - Failed to get DP info: "
-                f"Server returned status 404 Not Found from {posted.url}/server_info"
+                f"Server returned status 404 Not Found from {posted.url}/{path}"
             )
+        if state.profile.is_smg and state.ranks_of(posted.url):
+            return _exists(posted.url)
         if engine.dp_size > 1 or not state.profile.is_smg:
             _list_ranks(state, posted, engine)
             return None

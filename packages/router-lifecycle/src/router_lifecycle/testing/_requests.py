@@ -13,6 +13,10 @@ _SMG_WORKER_TYPES = (*_WORKER_TYPES, "encode")
 _ECHOED = ("tokenizer_path", "reasoning_parser", "tool_parser", "chat_template")
 _SMG_SCHEMES = ("http://", "https://", "grpc://", "grpcs://", "ipc://")
 _UNSIGNED = {"priority": ("u32", 2**32 - 1), "bootstrap_port": ("u16", 2**16 - 1)}
+_SERDE_WORDS = {
+    "Expecting property name enclosed in double quotes": "key must be a string",
+    "Expecting value": "expected value",
+}
 _TEXTS = ("url", "api_key", "model_id", "worker_type", *_ECHOED)
 
 
@@ -40,7 +44,8 @@ def read_body(state: RouterState, content_type: str, body: bytes, *, needs_url: 
     try:
         fields = json.loads(text, object_pairs_hook=_once(state))
     except json.JSONDecodeError as error:
-        message = f"Failed to parse the request body as JSON: {error.msg} at line {error.lineno} column {error.colno}"
+        why = _SERDE_WORDS.get(error.msg, error.msg)
+        message = f"Failed to parse the request body as JSON: {why} at line {error.lineno} column {error.colno}"
         if state.profile.is_smg:
             raise RefusedRequestError(error_answer(400, f"JSON syntax error: {message}", "BAD_REQUEST")) from None
         raise RefusedRequestError(text_answer(400, message)) from None

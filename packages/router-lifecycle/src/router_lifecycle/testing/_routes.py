@@ -45,7 +45,8 @@ def _answer(model: RouterModel, request: Request) -> Answer | None:
     if methods is None:
         return _unknown(model, request)
     is_known = request.method in methods
-    if request.path not in _OPEN_PATHS:
+    # SMG looks at the method before the key, the others after it.
+    if request.path not in _OPEN_PATHS and (is_known or not model.state.profile.is_smg):
         refused = _unauthorized(model, request)
         if refused is not None:
             return refused if is_known else _with_allow(refused, methods)
@@ -118,7 +119,11 @@ def _about_the_router(model: RouterModel, path: str) -> Answer:
         return json_answer(200, {"workers": [{} for _ in state.entries]})
     if path == "/get_server_info":
         if state.profile.is_smg:
-            return _smg_error(503, "server_error", "no_workers", "No workers are available")
+            # SMG passes on what one of its workers says of itself.
+            engine = next((entry.engine for entry in state.entries.values() if entry.engine is not None), None)
+            if engine is None:
+                return _smg_error(503, "server_error", "no_workers", "No workers are available")
+            return json_answer(200, {"model_path": engine.model_path, "served_model_name": engine.served_model_name})
         info = f'{{"router_manager":true,"routers_count":1,"workers_count":{len(state.entries)}}}'
         return text_answer(200, info)
     if path == "/v1/tokenizers":

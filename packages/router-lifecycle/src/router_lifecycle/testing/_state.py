@@ -93,12 +93,21 @@ class JobRecord:
 
 @dataclass(frozen=True, slots=True)
 class RegistryEvent:
-    """Something that happened to a listed worker, for a test to hold a client's claims against."""
+    """Something that happened to a listed worker, for a test to hold a client's claims against.
+
+    Attributes:
+        at_seconds: When, on the router's clock.
+        kind: `listed`, `healthy`, `unhealthy`, `draining` or `gone`.
+        url: As it is listed, with `@rank` for a rank.
+        worker_id: Its id.
+        priority: As posted; give each registration one of its own to tell whose entry this is.
+    """
 
     at_seconds: float
     kind: EventKind
     url: str
     worker_id: str
+    priority: int
 
 
 class RouterState:
@@ -112,6 +121,7 @@ class RouterState:
         now_seconds: float,
         epoch_seconds: float,
         seed: str,
+        events: list[RegistryEvent],
     ) -> None:
         """Start a router at a time of the clock, with the epoch that belongs to the clock's zero."""
         self.profile = profile
@@ -121,7 +131,7 @@ class RouterState:
         self.records: dict[str, JobRecord] = {}
         self.reserved_ids: dict[str, str] = {}
         self.creating: dict[str, PostedWorker] = {}
-        self.events: list[RegistryEvent] = []
+        self._events = events
         self.random = Random(seed)  # noqa: S311 - ids and failures of a fake
         self._engines = engines
         self._epoch_seconds = epoch_seconds
@@ -212,6 +222,12 @@ class RouterState:
         self.reserved_ids.pop(entry.url, None)
         self.tell("gone", entry)
 
+    def end(self) -> None:
+        """End the process: nobody is listed any more."""
+        for entry in list(self.entries.values()):
+            self.drop_entry(entry)
+        self._due.clear()
+
     def set_health(self, entry: Entry, *, is_healthy: bool) -> None:
         """Turn a listed worker healthy or not."""
         if entry.is_healthy is not is_healthy:
@@ -220,7 +236,7 @@ class RouterState:
 
     def tell(self, kind: EventKind, entry: Entry) -> None:
         """Note an event."""
-        self.events.append(RegistryEvent(self.now, kind, entry.url, entry.id))
+        self._events.append(RegistryEvent(self.now, kind, entry.url, entry.id, entry.posted.priority))
 
     def _go_on(self, process: Process) -> None:
         delay_seconds = next(process, None)

@@ -81,12 +81,12 @@ class RouterModel:
         entry = self.state.entries.get(worker_id)
         if entry is None:
             return not_found(worker_id)
-        posted = entry.posted
         if is_replacement and self.state.profile.is_smg:
             if fields["url"] != entry.url:
                 return error_answer(400, _url_mismatch(entry, fields["url"]), "BAD_REQUEST")
-            posted = PostedWorker(url=posted.url, worker_type=posted.worker_type)
-        changed = changed_worker(posted, fields)
+            changed = posted_worker(self.state, fields)
+        else:
+            changed = changed_worker(entry.posted, fields)
         is_queued = self._queue("UpdateWorker", entry.url, update_worker(self.state, entry, changed))
         return queued(worker_id, "update") if is_queued else None
 

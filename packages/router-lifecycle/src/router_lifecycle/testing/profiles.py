@@ -33,6 +33,7 @@ class RouterProfile:
         probe_gaps_seconds: Time between the first probes of a new worker; the last gap repeats.
         last_probe_seconds: When probing stops whatever the start-up timeout, or None where the timeout decides.
         register_seconds: From a good probe to the entry in the list.
+        unreadable_seconds: How much longer that takes where the engine doesn't tell the router about itself.
         finish_seconds: From the entry to the end of the job.
         connection_mode: How HTTP is spelt.
         evicts_running_jobs: The record of a job that runs is dropped after 300 s as well.
@@ -51,6 +52,7 @@ class RouterProfile:
     probe_gaps_seconds: tuple[float, ...] = (1.0, 2.0, 3.0, 4.0, 5.0)
     last_probe_seconds: float | None = None
     register_seconds: float = 0.05
+    unreadable_seconds: float = 0.0
     finish_seconds: float = 0.0
     connection_mode: str = "HTTP"
     evicts_running_jobs: bool = True
@@ -81,7 +83,7 @@ PROFILES: dict[str, RouterProfile] = {
             register_seconds=0.008,
             connection_mode="Http",
         ),
-        RouterProfile(version="0.2.4", ids=IdKind.URL),
+        RouterProfile(version="0.2.4", ids=IdKind.URL, unreadable_seconds=2.5),
         RouterProfile(version="0.3.0", ids=IdKind.UUID4, register_seconds=0.06, finish_seconds=0.05),
         RouterProfile(version="0.3.2", ids=IdKind.UUID4, register_seconds=0.06, finish_seconds=0.05),
         RouterProfile(
@@ -92,6 +94,7 @@ PROFILES: dict[str, RouterProfile] = {
             job_slots=None,
             probe_gaps_seconds=(30.0,),
             register_seconds=0.17,
+            unreadable_seconds=2.5,
             connection_mode="http",
             evicts_running_jobs=False,
         ),

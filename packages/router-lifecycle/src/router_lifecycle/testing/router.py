@@ -27,12 +27,14 @@ class SeenRequest:
     """A request that reached the fake, or was lost in front of it.
 
     Attributes:
-        at_seconds: When, on the router's clock.
+        at_seconds: When it was sent, on the router's clock.
         method: GET, POST, ...
         path: As it was sent, percent-encoded, without the query.
         body: What was sent.
         authorization: The header, or None.
         status: The status that was sent back, or None when nothing was.
+        router_status: The status that the router itself answered with, whatever became of its answer; None when it never saw the
+            request or gave no answer.
     """
 
     at_seconds: float
@@ -41,6 +43,7 @@ class SeenRequest:
     body: bytes
     authorization: str | None
     status: int | None
+    router_status: int | None
 
     def json(self) -> Any:
         """Return the body, read as JSON."""
@@ -55,11 +58,13 @@ class ListedWorker:
         worker_id: Its id.
         url: As it is listed, with `@rank` for a rank.
         routable: Whether requests go there: healthy and not draining.
+        priority: As posted; give each registration one of its own to tell whose entry this is.
     """
 
     worker_id: str
     url: str
     routable: bool
+    priority: int
 
 
 class FakeRouter:
@@ -101,6 +106,7 @@ class FakeRouter:
         self._engines: dict[str, FakeEngine] = {}
         for engine in engines:
             self.add_engine(engine)
+        self._events: list[RegistryEvent] = []
         self._is_up = True
         self._starts = 0
         self._model = self._start()
@@ -119,10 +125,13 @@ class FakeRouter:
 
     def stop(self) -> None:
         """End the process: connections are refused, and everything that it held is lost."""
+        if self._is_up:
+            self._settled_model().state.end()
         self._is_up = False
 
     def restart(self) -> None:
         """Start a new process, which holds nothing; ids are never given twice."""
+        self.stop()
         self._is_up = True
         self._starts += 1
         self._model = self._start()
@@ -130,15 +139,17 @@ class FakeRouter:
     @property
     def workers(self) -> list[ListedWorker]:
         """What is listed now, ranks one by one; nothing while the router is stopped."""
-        if not self._is_up:
-            return []
         entries = self._settled_model().state.entries.values()
-        return [ListedWorker(entry.id, entry.url, entry.is_healthy and not entry.is_draining) for entry in entries]
+        return [
+            ListedWorker(entry.id, entry.url, entry.is_healthy and not entry.is_draining, entry.posted.priority)
+            for entry in entries
+        ]
 
     @property
     def events(self) -> list[RegistryEvent]:
-        """What happened to listed workers since this process started, until now."""
-        return self._settled_model().state.events
+        """What happened to listed workers until now, across restarts; the end of a process ends what it listed."""
+        self._settled_model()
+        return self._events
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, as an ASGI application."""
@@ -146,17 +157,18 @@ class FakeRouter:
             raise RuntimeError(f"the fake router speaks HTTP only, not {scope['type']!r}")
         request = await read_request(scope, receive)
         if not self._is_up:
-            self._see(request, None)
+            self._see(request, None, None)
             await self._break(scope, receive, httpx.ConnectError("the fake router is stopped: connection refused"))
             return
         fault = self.faults.take(request.method, request.path) or Fault(stage=Stage.AFTER)
-        answer = answer_to(self._settled_model(), request) if fault.stage is Stage.AFTER else None
-        await self._sleep(fault.delay_seconds)
+        own = answer_to(self._settled_model(), request) if fault.stage is Stage.AFTER else None
+        answer = own
         if fault.status is not None:
             answer = Answer(fault.status, fault.body, fault.headers)
         elif fault.reset or fault.silent_seconds is not None:
             answer = None
-        self._see(request, answer)
+        self._see(request, own, answer)
+        await self._sleep(fault.delay_seconds)
         if answer is not None:
             await send_answer(send, answer)
         elif fault.reset:
@@ -182,14 +194,23 @@ class FakeRouter:
 
     def _start(self) -> RouterModel:
         seed = f"{self.options.seed}/{self._starts}"
-        return RouterModel(RouterState(self.profile, self.options, self._engines, self.clock(), EPOCH_SECONDS, seed))
+        return RouterModel(
+            RouterState(self.profile, self.options, self._engines, self.clock(), EPOCH_SECONDS, seed, self._events)
+        )
 
     def _settled_model(self) -> RouterModel:
         self._model.state.settle(self.clock())
         return self._model
 
-    def _see(self, request: Request, answer: Answer | None) -> None:
-        status = None if answer is None else answer.status
-        authorization = request.headers.get("authorization")
-        seen = SeenRequest(self.clock(), request.method, request.path, request.body, authorization, status)
-        self.requests.append(seen)
+    def _see(self, request: Request, own: Answer | None, sent: Answer | None) -> None:
+        self.requests.append(
+            SeenRequest(
+                at_seconds=self.clock(),
+                method=request.method,
+                path=request.path,
+                body=request.body,
+                authorization=request.headers.get("authorization"),
+                status=None if sent is None else sent.status,
+                router_status=None if own is None else own.status,
+            )
+        )
