@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 
-from router_lifecycle._link import Link, Operation
+from router_lifecycle._link import Link
+from router_lifecycle._operation import Operation
 from router_lifecycle._polling import Looked
 from router_lifecycle._steadiness import CONFIRMED, Stillness
 from router_lifecycle.dialects import Updating

@@ -6,13 +6,14 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from router_lifecycle.client import OnExisting, RegistrationResult, RouterLifecycleClient, Target
+from router_lifecycle.client import OnExisting, RegistrationResult, RouterLifecycleClient
 from router_lifecycle.events import EventListener
 from router_lifecycle.handle import Reconciliation, RegistrationHandle, RemovalHandle
 from router_lifecycle.interfaces import Transport
 from router_lifecycle.models import Worker
 from router_lifecycle.observation import Observation
 from router_lifecycle.spec import WorkerSpec
+from router_lifecycle.targets import Target
 
 T = TypeVar("T")
 
