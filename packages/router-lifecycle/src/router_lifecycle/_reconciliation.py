@@ -70,7 +70,7 @@ class Reconciler:
 
     def _learn_id(self, handle: RegistrationHandle, seen: Observation) -> None:
         """Take the id from the list, where the submission's answer never told it."""
-        dialect = self._link.spoken(handle.dialect)
+        dialect = self._link.spoken()
         if dialect is None or foreign_entry(seen, handle.url, None) is not None:
             return
         handle.dialect = handle.dialect or (dialect.name if seen.rows or seen.record else None)
