@@ -127,7 +127,7 @@ class Remover:
             except TransportError as error:
                 if not error.maybe_sent and not outcomes:
                     self._take_back(handle, before)
-                    machine.answered(RemoveState(before.answer) if before.answer else RemoveState.INTENDED)
+                    machine.put(RemoveState(before.answer) if before.answer else RemoveState.INTENDED)
                     return
                 outcomes.add(RemoveState.UNCERTAIN)
                 break
@@ -138,7 +138,7 @@ class Remover:
         handle.answer = worst.value
         if worst is RemoveState.UNKNOWN_ID:
             handle.asked_at_unix_seconds = before.asked_at_unix_seconds
-        machine.answered(worst)
+        machine.put(worst)
 
     @staticmethod
     def _take_back(handle: RemovalHandle, before: RemovalHandle) -> None:
@@ -155,7 +155,7 @@ class Remover:
                 "which such a router takes as no change, wait until it is active, and remove that",
             )
         # What is pending under an id that was never told can only be looked for in the list.
-        machine.answered(RemoveState.UNKNOWN_ID)
+        machine.put(RemoveState.UNKNOWN_ID)
         handle.answer = RemoveState.UNKNOWN_ID.value
 
     def _conclude(
