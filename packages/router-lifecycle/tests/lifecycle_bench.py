@@ -57,7 +57,7 @@ class Bench:
                 arrived.set()
             return take(asked, path)
 
-        self.router.faults.take = watch  # type: ignore[method-assign]
+        self.router.faults.take = watch  # type: ignore[method-assign, assignment]
         await arrived.wait()
 
     async def pass_time(self, seconds: float) -> None:
@@ -141,9 +141,12 @@ def job(
     return {"job_type": kind, "worker_url": URL, "status": status, "message": message, "timestamp": at}
 
 
-def record(kind: str = "AddWorker", status: str = "processing", message: str | None = None, **more: object) -> Answer:
+def record(
+    kind: str = "AddWorker", status: str = "processing", message: str | None = None, worker_id: str = UUID
+) -> Answer:
     """Return the answer about a worker of which only a job is known."""
-    return answer(200, row(healthy=False, worker_type="unknown", job_status=job(kind, status, message), **more))
+    unknown = row(healthy=False, worker_id=worker_id, worker_type="unknown", job_status=job(kind, status, message))
+    return answer(200, unknown)
 
 
 def scripted(

@@ -136,7 +136,7 @@ async def test_a_definite_refusal_is_rejected_and_may_be_submitted_again(status:
         await clock.run(client.submit(handle))
     assert caught.value.safe_to_resubmit
     assert handle.phase is Phase.NEW
-    assert await clock.run(client.register(handle))
+    assert (await clock.run(client.register(handle))).is_routable
     assert script.count("POST") == 2
 
 
@@ -178,7 +178,7 @@ async def test_a_post_that_never_arrived_is_absent_where_the_router_tells_of_pen
     found = await bench.run(client.reconcile(handle))
     assert found.state is ReconciledState.ABSENT
     assert found.safe_to_resubmit
-    assert await bench.run(client.register(handle))
+    assert (await bench.run(client.register(handle))).is_routable
 
 
 @pytest.mark.parametrize("version", ["0.3.0", "0.3.2", SMG])
@@ -192,7 +192,7 @@ async def test_a_post_that_never_arrived_stays_unresolved_where_a_pending_worker
     assert (await bench.run(client.reconcile(handle))).state is ReconciledState.UNRESOLVED
     assert handle.phase is Phase.SUBMISSION_UNKNOWN
     assert (await bench.run(client.reconcile(handle, settle_seconds=30.0))).state is ReconciledState.ABSENT
-    assert await bench.run(client.register(handle))
+    assert (await bench.run(client.register(handle))).is_routable
     assert bench.routable == [URL]
 
 
@@ -248,7 +248,7 @@ async def test_a_refused_connection_is_certainly_not_sent_and_may_be_tried_again
         await clock.run(client.submit(handle))
     assert caught.value.safe_to_resubmit
     assert handle.phase is Phase.NEW
-    assert await clock.run(client.register(handle))
+    assert (await clock.run(client.register(handle))).is_routable
     assert script.count("POST") == 2
 
 

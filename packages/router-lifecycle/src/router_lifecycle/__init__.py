@@ -4,7 +4,7 @@
 another process; every error says what is known and whether it is safe to submit again.
 """
 
-from router_lifecycle.client import OnExisting, RegistrationResult, RouterLifecycleClient, Target
+from router_lifecycle.client import OnExisting, RegistrationResult, RouterLifecycleClient
 from router_lifecycle.errors import (
     AlreadyRegistered,
     AuthenticationError,
@@ -36,6 +36,7 @@ from router_lifecycle.observation import Observation, RecordState
 from router_lifecycle.router_url import normalize_router_url
 from router_lifecycle.spec import WorkerSpec, WorkerType
 from router_lifecycle.sync import SyncRouterLifecycleClient
+from router_lifecycle.targets import Target
 from router_lifecycle.transport import HttpxTransport
 from router_lifecycle.urls import normalize_worker_url, split_dp_rank
 

@@ -1,6 +1,6 @@
 """The steps of a registration: look, submit once, look until the outcome is certain."""
 
-from router_lifecycle._link import Link, Operation
+from router_lifecycle._link import Link
 from router_lifecycle._machine_register import (
     RegisterFacts,
     RegisterMachine,
@@ -9,6 +9,7 @@ from router_lifecycle._machine_register import (
     foreign_entry,
     register_sign,
 )
+from router_lifecycle._operation import Operation
 from router_lifecycle._polling import Looked
 from router_lifecycle._steadiness import SETTLED, Steadiness, Stillness
 from router_lifecycle.dialects import Created, CreatedKind, Dialect, dialect_named, read_created

@@ -1,6 +1,6 @@
 """The steps of a removal: look, ask, look until the worker is gone for good."""
 
-from router_lifecycle._link import Link, Operation
+from router_lifecycle._link import Link
 from router_lifecycle._machine_register import foreign_entry
 from router_lifecycle._machine_remove import (
     RemoveFacts,
@@ -10,6 +10,7 @@ from router_lifecycle._machine_remove import (
     removal_answer,
     remove_sign,
 )
+from router_lifecycle._operation import Operation
 from router_lifecycle._polling import Looked
 from router_lifecycle.errors import (
     IdentityConflict,

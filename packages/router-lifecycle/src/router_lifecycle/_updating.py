@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping
 
-from router_lifecycle._link import Link, Operation
+from router_lifecycle._link import Link
+from router_lifecycle._operation import Operation
 from router_lifecycle._polling import Looked
 from router_lifecycle._steadiness import CONFIRMED, Stillness
-from router_lifecycle.dialects import Dialect
+from router_lifecycle.dialects import Updating
 from router_lifecycle.dialects.base import worker_path
 from router_lifecycle.errors import IdentityConflict, OperationTimeout, RouterUnsupported, TransportError, UpdateFailed
 from router_lifecycle.exchange import Request
@@ -24,13 +25,15 @@ class Updater:
         """Change a listed worker in place and return it as it is then listed."""
         before = await self._listed(operation, worker)
         dialect = self._link.spoken()
-        if dialect is None or dialect.updating is None:
+        rows = before.rows or ()
+        updating = dialect.updating if dialect is not None else None
+        if updating is None or (any(row.rank is not None for row in rows) and not updating.reaches_ranks):
             raise operation.error(
                 RouterUnsupported,
-                "this router can't change a worker in place: remove it and register it again as it should be",
+                "this router can't change such a worker in place: remove it and register it again as it should be",
             )
-        for row in before.rows or ():
-            await self._send(operation, dialect, row, changes)
+        for row in rows:
+            await self._send(operation, updating, row, changes)
         return await self._wait(operation, worker, changes, before)
 
     async def _listed(self, operation: Operation, worker: Worker) -> Observation:
@@ -46,12 +49,12 @@ class Updater:
         return seen
 
     async def _send(
-        self, operation: Operation, dialect: Dialect, row: WorkerRow, changes: Mapping[str, object]
+        self, operation: Operation, updating: Updating, row: WorkerRow, changes: Mapping[str, object]
     ) -> None:
-        if dialect.updating is None or row.id is None:
+        if row.id is None:
             raise operation.error(RouterUnsupported, f"the entry {row.url} has no id to update it by")
         try:
-            answer = await self._link.send(Request(dialect.updating.method, worker_path(row.id), changes), operation)
+            answer = await self._link.send(Request(updating.method, worker_path(row.id), changes), operation)
         except TransportError as error:
             if not error.maybe_sent:
                 raise operation.error(OperationTimeout, f"no connection, so nothing was sent ({error})") from error

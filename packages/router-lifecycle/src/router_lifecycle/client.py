@@ -8,7 +8,8 @@ from random import Random
 from types import TracebackType
 from typing import Literal, Self, TypeAlias
 
-from router_lifecycle._link import Link, Operation
+from router_lifecycle._link import Link
+from router_lifecycle._operation import Operation
 from router_lifecycle._polling import Deadline
 from router_lifecycle._registration import Registrar
 from router_lifecycle._removal import Remover
@@ -32,14 +33,11 @@ from router_lifecycle.models import Worker, group_rows
 from router_lifecycle.observation import Observation
 from router_lifecycle.router_url import normalize_router_url
 from router_lifecycle.spec import WorkerSpec
+from router_lifecycle.targets import Target, registration_of, removal_of, url_of, worker_id_of
 from router_lifecycle.transport import HttpxTransport
-from router_lifecycle.urls import normalize_worker_url
 
 OnExisting: TypeAlias = Literal["fail", "adopt", "replace"]
 """What to do when the URL is registered, or being registered: raise, take that one over, or remove it first."""
-
-Target: TypeAlias = Worker | RegistrationHandle | RemovalHandle | WorkerSpec | str
-"""What names a worker: what a call returned, a handle, a spec, or its URL."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +108,7 @@ class RouterLifecycleClient:
             raise ValueError(f"bounds {bounds} are not allowed: each needs more than 0 seconds")
         if transport is not None and (api_key or trust_env):
             raise ValueError("api_key and trust_env are for the client's own transport: give them to yours")
-        self.router_url = normalize_router_url(router_url)
+        self.router_url: str = normalize_router_url(router_url)
         self._link = Link(
             self.router_url,
             transport or HttpxTransport(router_url, api_key=api_key, trust_env=trust_env),
@@ -162,9 +160,9 @@ class RouterLifecycleClient:
         Raises:
             AuthenticationError: The router refuses the key.
         """
-        operation = Operation("listing", self.router_url, self._link.deadline(60.0), _url(target))
+        operation = Operation("listing", self.router_url, self._link.deadline(60.0), url_of(target))
         accepted_in = target.dialect if isinstance(target, RegistrationHandle) else None
-        return await self._link.look(operation, _url(target), _worker_id(target), accepted_in)
+        return await self._link.look(operation, url_of(target), worker_id_of(target), accepted_in)
 
     async def submit(self, worker: WorkerSpec | RegistrationHandle, *, timeout: float = 30.0) -> RegistrationHandle:
         """Submit a worker with one POST and return its handle; `wait_until_active` is what follows.
@@ -179,7 +177,7 @@ class RouterLifecycleClient:
             AuthenticationError: The router refuses the key; nothing was accepted.
             RouterUnsupported: It answers like no router, or can't be told this spec.
         """
-        handle = self._registration(worker)
+        handle = registration_of(self.router_url, worker)
         operation = self._operation("submission", self._link.deadline(timeout), handle)
         await self._submit(operation, handle)
         return handle
@@ -195,7 +193,9 @@ class RouterLifecycleClient:
             SubmissionUnknown: It isn't known to have been accepted: reconcile.
             NotSent: It was never submitted.
         """
-        operation = self._operation("activation", self._link.deadline(timeout), self._registration(handle))
+        operation = self._operation(
+            "activation", self._link.deadline(timeout), registration_of(self.router_url, handle)
+        )
         return await self._wait_until_active(operation, handle)
 
     async def register(
@@ -215,7 +215,7 @@ class RouterLifecycleClient:
             CreateInProgress: Somebody is registering it, and `on_existing` is "fail".
             OperationError: As `submit` and `wait_until_active`, and for "replace" as `remove`.
         """
-        handle = self._registration(worker)
+        handle = registration_of(self.router_url, worker)
         deadline = self._link.deadline(timeout)
         operation = self._operation("submission", deadline, handle)
         if handle.phase is Phase.NEW:
@@ -281,7 +281,7 @@ class RouterLifecycleClient:
         """
         if isinstance(worker, WorkerSpec):
             worker = RegistrationHandle(router=self.router_url, spec=worker, phase=Phase.SUBMISSION_UNKNOWN)
-        handle = self._registration(worker)
+        handle = registration_of(self.router_url, worker)
         operation = self._operation("reconciliation", self._link.deadline(timeout), handle)
         return await self._registrar.reconcile(operation, handle, settle_seconds)
 
@@ -293,7 +293,7 @@ class RouterLifecycleClient:
             RemovalUnresolved: The router could not be reached.
             OperationTimeout: Nothing could be sent before the deadline.
         """
-        handle = self._removal(target)
+        handle = removal_of(self.router_url, target)
         operation = self._operation("removal", self._link.deadline(timeout), handle)
         await self._remover.submit(operation, handle)
         return handle
@@ -308,7 +308,7 @@ class RouterLifecycleClient:
             OperationTimeout: It is still listed; wait again with the same handle.
         """
         await self._remover.wait(
-            self._operation("removal", self._link.deadline(timeout), self._removal(handle)), handle
+            self._operation("removal", self._link.deadline(timeout), removal_of(self.router_url, handle)), handle
         )
 
     async def remove(self, target: Target, *, timeout: float = 60.0) -> None:
@@ -348,8 +348,8 @@ class RouterLifecycleClient:
             OperationError: As `register` and `remove`; when the removal fails, the new worker stays active.
         """
         deadline = self._link.deadline(timeout)
-        handle = self._registration(new)
-        in_place = _url(old) == handle.url
+        handle = registration_of(self.router_url, new)
+        in_place = url_of(old) == handle.url
         if in_place:
             await self._remove(deadline, old)
         operation = self._operation("submission", deadline, handle)
@@ -431,7 +431,7 @@ class RouterLifecycleClient:
         return await self._registrar.wait(operation, handle)
 
     async def _remove(self, deadline: Deadline, target: Target) -> None:
-        handle = self._removal(target)
+        handle = removal_of(self.router_url, target)
         registration = target if isinstance(target, RegistrationHandle) else None
         if registration is not None:
             registration.phase = Phase.REMOVING
@@ -449,43 +449,9 @@ class RouterLifecycleClient:
     ) -> Operation:
         return Operation(phase, self.router_url, deadline, handle.url, handle)
 
-    def _registration(self, worker: WorkerSpec | RegistrationHandle) -> RegistrationHandle:
-        if isinstance(worker, WorkerSpec):
-            return RegistrationHandle(router=self.router_url, spec=worker)
-        self._check_router(worker.router)
-        return worker
-
-    def _removal(self, target: Target) -> RemovalHandle:
-        if isinstance(target, str | WorkerSpec):
-            return RemovalHandle(router=self.router_url, url=_url(target))
-        self._check_router(target.router)
-        if isinstance(target, RemovalHandle):
-            return target
-        if isinstance(target, RegistrationHandle):
-            return target.to_removal()
-        return RemovalHandle(router=self.router_url, url=target.url, worker_id=_worker_id(target))
-
-    def _check_router(self, router: str) -> None:
-        if router != self.router_url:
-            raise ValueError(
-                f"this belongs to router {router}, and the client to {self.router_url}: use a client of that one"
-            )
-
 
 _OVER: dict[Phase, tuple[type[RegistrationFailed | RegistrationLost], str]] = {
     Phase.FAILED: (RegistrationFailed, "this failed"),
     Phase.LOST: (RegistrationLost, "this was lost"),
     Phase.REMOVED: (RegistrationLost, "this was removed"),
 }
-
-
-def _url(target: Target) -> str:
-    return normalize_worker_url(target) if isinstance(target, str) else target.url
-
-
-def _worker_id(target: Target) -> str | None:
-    if isinstance(target, str | WorkerSpec):
-        return None
-    if isinstance(target, Worker) and target.worker_id is None and target.rows and target.rows[0].rank is None:
-        return target.rows[0].id
-    return target.worker_id

@@ -104,6 +104,8 @@ class OperationError(RouterLifecycleError):
 
     advice: str = ""
     """What to do, as a sentence's second half; set by each class."""
+    advice_needs_handle: bool = False
+    """Whether the advice is about the handle, and out of place without one."""
 
     def __init__(
         self,
@@ -136,7 +138,7 @@ class OperationError(RouterLifecycleError):
         parts = [f"{worker} at router {self.router}, {self.phase}: {self.message}"]
         if self.observation is not None:
             parts.append(f"last look: {self.observation}")
-        if self.advice:
+        if self.advice and (self.handle is not None or not self.advice_needs_handle):
             parts.append(self.advice)
         return "; ".join(parts)
 
@@ -195,6 +197,7 @@ class OperationTimeout(OperationError, TimeoutError):
     """The deadline passed before the outcome was known; waiting again with the handle goes on where this stopped."""
 
     advice = "wait again with the handle; do not submit again"
+    advice_needs_handle = True
 
 
 class RemovalFailed(OperationError):

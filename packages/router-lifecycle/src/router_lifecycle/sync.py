@@ -6,13 +6,14 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from router_lifecycle.client import OnExisting, RegistrationResult, RouterLifecycleClient, Target
+from router_lifecycle.client import OnExisting, RegistrationResult, RouterLifecycleClient
 from router_lifecycle.events import EventListener
 from router_lifecycle.handle import Reconciliation, RegistrationHandle, RemovalHandle
 from router_lifecycle.interfaces import Transport
 from router_lifecycle.models import Worker
 from router_lifecycle.observation import Observation
 from router_lifecycle.spec import WorkerSpec
+from router_lifecycle.targets import Target
 
 T = TypeVar("T")
 
@@ -47,7 +48,7 @@ class SyncRouterLifecycleClient:
             unreachable_budget_seconds=unreachable_budget_seconds,
             on_event=on_event,
         )
-        self.router_url = self._client.router_url
+        self.router_url: str = self._client.router_url
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="router-lifecycle", daemon=True)
         self._thread.start()

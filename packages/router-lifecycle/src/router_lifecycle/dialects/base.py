@@ -19,9 +19,11 @@ class Updating:
 
     Attributes:
         method: The HTTP method of a partial update.
+        reaches_ranks: Whether data-parallel ranks can be changed too; where they can't, the router accepts it and then fails.
     """
 
     method: Literal["PUT", "PATCH"]
+    reaches_ranks: bool
 
 
 class Dialect(Protocol):

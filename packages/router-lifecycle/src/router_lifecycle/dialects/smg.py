@@ -16,7 +16,7 @@ class SmgDialect(WorkersRoutes):
     records_failures: ClassVar[bool] = False
     names_listed_health: ClassVar[bool] = True
     drains: ClassVar[bool] = True
-    updating: ClassVar[Updating | None] = Updating("PATCH")
+    updating: ClassVar[Updating | None] = Updating("PATCH", reaches_ranks=True)
     finds_by_url: ClassVar[bool] = False
 
     def show(self, url: str, worker_id: str | None) -> Request | None:  # noqa: ARG002 - the URL is no id here

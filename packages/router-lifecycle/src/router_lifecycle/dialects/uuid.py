@@ -16,7 +16,7 @@ class UuidDialect(WorkersRoutes):
     records_failures: ClassVar[bool] = True
     names_listed_health: ClassVar[bool] = True
     drains: ClassVar[bool] = False
-    updating: ClassVar[Updating | None] = Updating("PUT")
+    updating: ClassVar[Updating | None] = Updating("PUT", reaches_ranks=False)
     finds_by_url: ClassVar[bool] = False
 
     def show(self, url: str, worker_id: str | None) -> Request | None:  # noqa: ARG002 - the URL is no id here
