@@ -24,14 +24,12 @@ class Submission:
     over_since: float | None = None
     """Since when it can't become routable any more, by a promise of the client."""
     promise: str = ""
+    posts_then: int = 0
+    """How many POSTs that promise is about; it says nothing of a later one."""
 
     @property
     def url(self) -> str:
         return self.handle.url
-
-    def is_over(self, now: float, promise: str) -> None:
-        if self.over_since is None:
-            self.over_since, self.promise = now, promise
 
 
 @dataclass
@@ -114,10 +112,16 @@ class Truth:
             posts <= submission.times_new, f"{posts} POSTs of {submission.handle} in {submission.times_new} submissions"
         )
 
+    def promise(self, submission: Submission, promise: str) -> None:
+        """Note that a submission is over, as the client says."""
+        posts = len(self.posts_of(submission))
+        if submission.over_since is None or posts > submission.posts_then:
+            submission.over_since, submission.promise, submission.posts_then = self.now(), promise, posts
+
     def check_promise(self, submission: Submission) -> None:
         """Nothing that was said to be over comes up again."""
         over = submission.over_since
-        if over is None:
+        if over is None or len(self.posts_of(submission)) > submission.posts_then:
             return
         back = [
             e
@@ -130,7 +134,8 @@ class Truth:
         """A handle never says `new` of what the router accepted, nor `accepted` of what was never sent."""
         posts = self.posts_of(submission)
         is_new = submission.handle.phase is Phase.NEW
-        if posts and posts[-1].router_status == 202 and submission.over_since is None:
+        is_over = submission.over_since is not None and len(posts) <= submission.posts_then
+        if posts and posts[-1].router_status == 202 and not is_over:
             self.claim(not is_new, f"the router accepted it, and the handle says new: {submission.handle}")
         if not posts and not submission.adopts and submission.was_only_submitted:
             self.claim(is_new, f"nothing was sent, and the handle says {submission.handle.phase}")

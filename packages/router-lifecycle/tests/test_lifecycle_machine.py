@@ -91,7 +91,6 @@ class LifecycleMachine(RuleBasedStateMachine):
         seed=st.integers(0, 3),
     )
     def begin(self, version: str, dp: int, flaky: float, seed: int) -> None:
-        self.ranks = dp
         self.engines = [FakeEngine(url, dp_size=dp) for url in URLS]
         options = RouterOptions(
             dp_aware=dp > 1,
@@ -102,6 +101,7 @@ class LifecycleMachine(RuleBasedStateMachine):
         )
         self.router = FakeRouter(version, engines=self.engines, clock=self.clock, options=options)
         self.truth = Truth(self.router)
+        self.ranks = 1 if self.router.profile.version == "0.2.0" else dp
         self.client = self.runner.run(self.a_client(seed))
 
     async def a_client(self, seed: int) -> RouterLifecycleClient:
@@ -234,7 +234,6 @@ class LifecycleMachine(RuleBasedStateMachine):
     async def registering(self, submission: Submission, on_existing: Any, timeout: float) -> None:
         if submission.handle.phase is Phase.NEW:
             submission.times_new += 1
-            submission.over_since = None
         submission.handle = handle = _from_another_process(submission.handle)
         began = self.clock()
         try:
@@ -261,7 +260,7 @@ class LifecycleMachine(RuleBasedStateMachine):
         if found.state is ReconciledState.ACTIVE:
             self.after_active(submission, began, "reconciled as active")
         elif found.state is ReconciledState.ABSENT:
-            submission.is_over(self.clock(), "reconciled as absent")
+            self.truth.promise(submission, "reconciled as absent")
         elif found.state is ReconciledState.FAILED:
             self.truth.claim(not self.truth.serves(submission), f"reconciled as failed, and it serves: {handle}")
 
@@ -278,7 +277,7 @@ class LifecycleMachine(RuleBasedStateMachine):
             self.after_error(submission, error)
         else:
             self.truth.check_absent(submission.url, f"{submission.url} was removed ({before})")
-            submission.is_over(self.clock(), "removed")
+            self.truth.promise(submission, "removed")
 
     def after_active(self, submission: Submission, began: float, claim: str) -> None:
         posts = self.truth.posts_of(submission)
@@ -288,7 +287,7 @@ class LifecycleMachine(RuleBasedStateMachine):
 
     def after_error(self, submission: Submission, error: OperationError) -> None:
         if error.safe_to_resubmit:
-            submission.is_over(self.clock(), f"{type(error).__name__} said it is safe to resubmit")
+            self.truth.promise(submission, f"{type(error).__name__} said it is safe to resubmit")
         if isinstance(error, RegistrationFailed | RegistrationLost) and not submission.adopts:
             self.truth.claim(not self.truth.serves(submission), f"{error!r}, and it serves: {submission.handle}")
         if isinstance(error, SubmissionUnknown):
