@@ -40,8 +40,7 @@ class Bench:
             sleep=self.clock.sleep,
             wall_clock=lambda: EPOCH_SECONDS + self.clock(),
             random=random.Random(0),
-            on_event=self.events.append,
-            **options,
+            **{"on_event": self.events.append, **options},
         )
 
     async def run(self, awaitable: Awaitable[T]) -> T:

@@ -26,6 +26,7 @@ from router_lifecycle import (
     AuthenticationError,
     CreateInProgress,
     IdentityConflict,
+    LifecycleEvent,
     NotSent,
     OperationError,
     OperationTimeout,
@@ -658,15 +659,43 @@ async def test_each_message_names_the_worker_and_the_router() -> None:
     )
 
 
-async def test_what_happens_is_told_while_it_happens_and_the_handle_can_be_kept_before_the_post() -> None:
+async def test_what_happens_is_told_while_it_happens() -> None:
+    bench = Bench()
+    await bench.run(bench.client().register(SPEC))
+    assert [event.kind for event in bench.events] == ["submitting", "accepted", "pending", "active"]
+    assert {type(event.kind) for event in bench.events} == {str}
+    assert {(event.worker_url, event.router) for event in bench.events} == {(URL, "http://router:30000")}
+    assert bench.events[-1].elapsed_seconds > 0
+
+
+async def test_a_copy_of_the_handle_kept_before_the_post_lets_another_process_find_the_worker() -> None:
     bench = Bench()
     kept: list[str] = []
-    client = bench.client()
-    await bench.run(client.register(SPEC))
-    kinds = [event.kind for event in bench.events]
-    assert kinds == ["submitting", "accepted", "pending", "active"]
-    assert all(event.worker_url == URL for event in bench.events)
-    assert kept == []
+
+    def keep(event: LifecycleEvent) -> None:
+        if event.kind == "submitting":
+            assert bench.posts == 0
+            kept.append(event.handle.model_dump_json())
+
+    submitting = asyncio.ensure_future(bench.client(on_event=keep).submit(SPEC))
+    bench.router.faults.add(lose_answer(), method="POST")
+    await bench.until_asked("POST")
+    submitting.cancel()
+    await asyncio.gather(submitting, return_exceptions=True)
+    held = RegistrationHandle.model_validate_json(kept[0])
+    assert held.phase is Phase.SUBMISSION_UNKNOWN
+    assert (await bench.run(bench.client().reconcile(held))).state is ReconciledState.ACTIVE
+    assert bench.posts == 1
+
+
+async def test_what_a_listener_raises_before_the_post_ends_the_operation_without_one() -> None:
+    def refuse(event: LifecycleEvent) -> None:
+        raise KeyError(event.kind)
+
+    bench = Bench()
+    with pytest.raises(KeyError, match="submitting"):
+        await bench.run(bench.client(on_event=refuse).submit(SPEC))
+    assert bench.posts == 0
 
 
 async def test_many_are_registered_with_a_result_for_each() -> None:

@@ -99,7 +99,7 @@ class Link:
         self._on_event(
             LifecycleEvent(
                 operation.phase,
-                kind,
+                str(kind),
                 self.router,
                 operation.worker_url,
                 self._clock() - operation.deadline.began_seconds,

@@ -11,7 +11,6 @@ from router_lifecycle._machine_register import (
 )
 from router_lifecycle._operation import Operation
 from router_lifecycle._polling import Looked
-from router_lifecycle._steadiness import SETTLED, Steadiness, Stillness
 from router_lifecycle.dialects import Created, CreatedKind, Dialect, dialect_named, read_created
 from router_lifecycle.errors import (
     AlreadyRegistered,
@@ -28,7 +27,7 @@ from router_lifecycle.errors import (
     SubmissionUnknown,
     TransportError,
 )
-from router_lifecycle.handle import Phase, ReconciledState, Reconciliation, RegistrationHandle
+from router_lifecycle.handle import Phase, RegistrationHandle
 from router_lifecycle.models import Worker
 from router_lifecycle.observation import Observation
 
@@ -91,7 +90,7 @@ class Registrar:
         except TransportError as error:
             if error.maybe_sent:
                 raise operation.error(SubmissionUnknown, f"the answer was lost ({error})") from error
-            self._unsubmitted(handle)
+            self.unsubmitted(handle)
             raise operation.error(NotSent, f"no connection ({error})", safe_to_resubmit=True) from error
         self._take(operation, handle, read_created(answer, handle.url, dialect.name))
 
@@ -107,7 +106,7 @@ class Registrar:
         if created.kind is CreatedKind.UNKNOWN:
             handle.worker_id = created.worker_id or handle.worker_id
             raise operation.error(SubmissionUnknown, created.reason)
-        self._unsubmitted(handle)
+        self.unsubmitted(handle)
         operation.worker_id = created.worker_id
         safe = created.kind in (CreatedKind.REJECTED, CreatedKind.UNAUTHORIZED)
         if created.kind is CreatedKind.REJECTED:
@@ -115,7 +114,8 @@ class Registrar:
         raise operation.error(_REFUSALS[created.kind], created.reason, safe_to_resubmit=safe)
 
     @staticmethod
-    def _unsubmitted(handle: RegistrationHandle) -> None:
+    def unsubmitted(handle: RegistrationHandle) -> None:
+        """Take back that something was submitted: certainly nothing was accepted."""
         handle.phase, handle.worker_id = Phase.NEW, None
         handle.submitted_at_unix_seconds = None
 
@@ -138,10 +138,10 @@ class Registrar:
 
     async def wait(self, operation: Operation, handle: RegistrationHandle) -> Worker:
         """Look until the outcome of an accepted submission is certain."""
-        machine = self._machine(handle)
+        machine = self.machine(handle)
 
         async def look() -> Looked[Observation]:
-            seen, sign = await self._see(operation, handle)
+            seen, sign = await self.see(operation, handle)
             if sign is None:
                 return Looked(None, seen.retry_after_seconds)
             state = machine.see(sign, self._link.now())
@@ -154,12 +154,14 @@ class Registrar:
         return self._conclude(operation, handle, machine, seen)
 
     @staticmethod
-    def _machine(handle: RegistrationHandle) -> RegisterMachine:
+    def machine(handle: RegistrationHandle) -> RegisterMachine:
+        """Return the state machine where looks at this submission begin."""
         if not handle.listed_before:
             return RegisterMachine(RegisterState.AWAITED)
         return RegisterMachine(RegisterState.AWAITED_AGAIN if handle.failure is None else RegisterState.DOUBTED)
 
-    async def _see(self, operation: Operation, handle: RegistrationHandle) -> tuple[Observation, RegisterSign | None]:
+    async def see(self, operation: Operation, handle: RegistrationHandle) -> tuple[Observation, RegisterSign | None]:
+        """Look once, keep in the handle what later looks can't show, and return the look and what it shows."""
         seen = await self._link.look(operation, handle.url, handle.worker_id, handle.dialect)
         handle.last_observation = seen
         facts = self._facts(handle)
@@ -236,63 +238,3 @@ class Registrar:
 
     def _spent(self, operation: Operation) -> float:
         return self._link.now() - operation.deadline.began_seconds
-
-    async def reconcile(
-        self, operation: Operation, handle: RegistrationHandle, settle_seconds: float | None
-    ) -> Reconciliation:
-        """Look until it is certain what became of a submission, or until the deadline."""
-        machine = self._machine(handle)
-        settled = None if settle_seconds is None else Steadiness(SETTLED.looks, settle_seconds)
-        still = Stillness()
-        state: ReconciledState | None = None
-
-        async def look() -> Looked[Observation]:
-            nonlocal state
-            seen, sign = await self._see(operation, handle)
-            if sign is not None:
-                self._learn_id(handle, seen)
-                state = _RECONCILED.get(machine.see(sign, self._link.now())) or _OPEN.get(sign)
-            if sign is RegisterSign.UNTRACED and settled is not None and still.holds(sign, settled, self._link.now()):
-                state = ReconciledState.ABSENT
-            elif sign not in (RegisterSign.UNTRACED, RegisterSign.UNREADABLE, None):
-                still.reset()
-            return Looked(seen if state is not None else None, seen.retry_after_seconds)
-
-        seen = await self._link.poll(look, operation)
-        found = state or ReconciledState.UNRESOLVED
-        worker = None
-        if found is ReconciledState.ACTIVE and seen is not None:
-            worker = Worker(router=handle.router, url=handle.url, worker_id=handle.worker_id, rows=seen.rows or ())
-        if found is ReconciledState.ABSENT:
-            self._unsubmitted(handle)
-            handle.row_seen = False
-        else:
-            handle.phase = _PHASES.get(found, handle.phase)
-            handle.outcome_known = found in (ReconciledState.ACTIVE, ReconciledState.FAILED)
-        last = seen or operation.seen or Observation(seen_at_unix_seconds=self._link.unix_now())
-        self._link.tell(operation, found, str(last))
-        return Reconciliation(state=found, handle=handle, worker=worker, observation=last)
-
-    def _learn_id(self, handle: RegistrationHandle, seen: Observation) -> None:
-        """Take the id from the list, where the submission's answer never told it."""
-        dialect = self._link.spoken(handle.dialect)
-        if dialect is None or foreign_entry(seen, handle.url, None) is not None:
-            return
-        handle.dialect = handle.dialect or (dialect.name if seen.rows or seen.record else None)
-        whole = [row for row in seen.rows or () if row.rank is None]
-        if handle.worker_id is None and whole:
-            handle.worker_id = whole[0].id
-
-
-_RECONCILED = {
-    RegisterState.ACTIVE: ReconciledState.ACTIVE,
-    RegisterState.FAILED: ReconciledState.FAILED,
-    RegisterState.LOST: ReconciledState.ABSENT,
-    RegisterState.CONFLICT: ReconciledState.UNRESOLVED,
-}
-_OPEN = {RegisterSign.PENDING: ReconciledState.PENDING, RegisterSign.UNHEALTHY: ReconciledState.PENDING}
-_PHASES = {
-    ReconciledState.ACTIVE: Phase.ACTIVE,
-    ReconciledState.PENDING: Phase.ACCEPTED,
-    ReconciledState.FAILED: Phase.FAILED,
-}

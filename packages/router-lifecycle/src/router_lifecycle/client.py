@@ -11,6 +11,7 @@ from typing import Literal, Self, TypeAlias
 from router_lifecycle._link import Link
 from router_lifecycle._operation import Operation
 from router_lifecycle._polling import Deadline
+from router_lifecycle._reconciliation import Reconciler
 from router_lifecycle._registration import Registrar
 from router_lifecycle._removal import Remover
 from router_lifecycle._updating import Updater
@@ -120,6 +121,7 @@ class RouterLifecycleClient:
             on_event=on_event,
         )
         self._registrar = Registrar(self._link, horizon_seconds=worker_startup_timeout_seconds)
+        self._reconciler = Reconciler(self._link, self._registrar)
         self._remover = Remover(
             self._link,
             horizon_seconds=worker_startup_timeout_seconds,
@@ -283,7 +285,7 @@ class RouterLifecycleClient:
             worker = RegistrationHandle(router=self.router_url, spec=worker, phase=Phase.SUBMISSION_UNKNOWN)
         handle = registration_of(self.router_url, worker)
         operation = self._operation("reconciliation", self._link.deadline(timeout), handle)
-        return await self._registrar.reconcile(operation, handle, settle_seconds)
+        return await self._reconciler.reconcile(operation, handle, settle_seconds)
 
     async def submit_removal(self, target: Target, *, timeout: float = 30.0) -> RemovalHandle:
         """Ask the router to remove a worker, if it has it, and return the handle; `wait_until_absent` is what follows.
