@@ -35,9 +35,18 @@ def probe() -> Generator[Request, Answer, Dialect]:
         return UrlDialect()
     if answer.status == 400 and answer.error_code() is not None:
         answer = yield _ASK_FOR_NO_ROUTE
-        return SmgDialect() if answer.error_code() == "unknown_url" else UuidDialect()
-    sync = SyncDialect()
-    answer = yield sync.list_all()
-    if answer.status == 200 and sync.read_list(answer) is not None:
-        return sync
+        if answer.error_code() == "unknown_url":
+            return SmgDialect()
+        if _is_no_route(answer):
+            return UuidDialect()
+    elif _is_no_route(answer):
+        sync = SyncDialect()
+        answer = yield sync.list_all()
+        if answer.status == 200 and sync.read_list(answer) is not None:
+            return sync
     raise UnknownRouterError(answer.excerpt())
+
+
+def _is_no_route(answer: Answer) -> bool:
+    """Return whether a router says that it has no such path; a page comes from something in between, and says nothing of it."""
+    return answer.status in (404, 405) and not answer.text.lstrip().startswith("<")
