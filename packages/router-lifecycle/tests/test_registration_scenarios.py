@@ -737,3 +737,15 @@ async def test_two_calls_with_one_handle_send_one_post() -> None:
     assert bench.posts == 1
     assert [type(result) for result in results].count(SubmissionUnknown) == 1
     assert handle.phase is Phase.ACCEPTED
+
+
+async def test_replacing_a_creation_in_progress_waits_until_its_ghost_is_gone() -> None:
+    engine = FakeEngine(URL, health=Health.LOADING)
+    bench = Bench(SMG, engine)
+    await bench.run(bench.client().submit(SPEC))
+    engine.becomes(Health.HEALTHY, bench.clock() + 10)
+    spec = WorkerSpec(url=URL, priority=7)
+    worker = await bench.run(bench.client().register(spec, on_existing="replace", timeout=240))
+    assert [entry.priority for entry in worker.rows] == [7]
+    await bench.pass_time(60.0)
+    assert bench.routable == [URL]
