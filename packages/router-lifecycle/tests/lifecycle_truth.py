@@ -77,8 +77,8 @@ class Truth:
                 since.pop(event.worker_id, None)
         return since
 
-    def was_routable(self, url: str, ranks: int, since: float) -> bool:
-        """Return whether all ranks of a URL were routable at one moment from a time on."""
+    def was_routable(self, url: str, ranks: int, since: float, priority: int | None) -> bool:
+        """Return whether all ranks of a URL, or of one submission of it, were routable at one moment from a time on."""
         healthy: set[str] = set()
         before = True
         for event in self.router.events:
@@ -86,7 +86,7 @@ class Truth:
                 before = False
                 if len(healthy) >= ranks:
                     return True
-            if split_dp_rank(event.url)[0] == url:
+            if split_dp_rank(event.url)[0] == url and priority in (None, event.priority):
                 if event.kind == "healthy":
                     healthy.add(event.worker_id)
                 elif event.kind in ("unhealthy", "draining", "gone"):
