@@ -120,8 +120,9 @@ class Registrar:
     @staticmethod
     def unsubmitted(handle: RegistrationHandle) -> None:
         """Take back that something was submitted: certainly nothing was accepted."""
-        handle.phase, handle.worker_id = Phase.NEW, None
+        handle.phase, handle.worker_id, handle.dialect = Phase.NEW, None, None
         handle.submitted_at_unix_seconds = None
+        handle.row_seen, handle.failure = False, None
 
     def adopt(
         self, operation: Operation, handle: RegistrationHandle, worker_id: str | None, before: Observation
