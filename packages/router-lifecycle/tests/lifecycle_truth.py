@@ -142,7 +142,7 @@ class Truth:
         posts = self.posts_of(submission)
         is_new = submission.handle.phase is Phase.NEW
         is_over = submission.over_since is not None and len(posts) <= submission.posts_then
-        if posts and posts[-1].router_status == 202 and not is_over:
+        if posts and posts[-1].router_status == 202 and not is_over and submission.is_alone:
             self.claim(not is_new, f"the router accepted it, and the handle says new: {submission.handle}")
         if not posts and not submission.adopts and submission.was_only_submitted:
             self.claim(is_new, f"nothing was sent, and the handle says {submission.handle.phase}")
