@@ -8,7 +8,17 @@ from typing import Any, TypeVar
 
 import httpx
 
-from router_lifecycle import Answer, HttpxTransport, LifecycleEvent, Request, RouterLifecycleClient, WorkerSpec
+from router_lifecycle import (
+    Answer,
+    HttpxTransport,
+    LifecycleEvent,
+    Observation,
+    RecordState,
+    Request,
+    RouterLifecycleClient,
+    WorkerRow,
+    WorkerSpec,
+)
 from router_lifecycle.testing import EPOCH_SECONDS, FakeEngine, FakeRouter, Fault, ManualClock, RouterOptions
 
 T = TypeVar("T")
@@ -164,3 +174,13 @@ def scripted(
         **options,
     )
     return clock, script, client
+
+
+def seen(record: dict[str, object] | None = None, *rows: dict[str, object], listed: bool = True) -> Observation:
+    """Return a look: the answer about the worker, None for a 404, and its entries in the list."""
+    return Observation(
+        seen_at_unix_seconds=0.0,
+        record_state=RecordState.PRESENT if record else RecordState.ABSENT,
+        record=WorkerRow.model_validate(record) if record else None,
+        rows=tuple(WorkerRow.model_validate(entry) for entry in rows) if listed else None,
+    )

@@ -98,7 +98,11 @@ async def test_it_may_be_used_in_a_thread_with_an_event_loop(served: tuple[FakeR
     assert [worker.url for worker in router.workers] == [URL]
 
 
-def test_an_interrupted_call_leaves_a_truthful_handle(served: tuple[FakeRouter, str]) -> None:
+async def other_tasks() -> int:
+    return len(asyncio.all_tasks()) - 1
+
+
+def test_an_interrupted_call_ends_and_leaves_a_truthful_handle(served: tuple[FakeRouter, str]) -> None:
     router, url = served
     router.faults.add(lose_answer(), method="POST")
 
@@ -111,6 +115,7 @@ def test_an_interrupted_call_leaves_a_truthful_handle(served: tuple[FakeRouter, 
         with pytest.raises(KeyboardInterrupt):
             client.submit(handle)
         assert handle.phase is Phase.SUBMISSION_UNKNOWN
+        assert asyncio.run_coroutine_threadsafe(other_tasks(), client._loop).result(30) == 0
         with pytest.raises(SubmissionUnknown):
             client.submit(handle)
 

@@ -1,5 +1,6 @@
 """Updates in place: only where routers offer them, and done when the entries show it."""
 
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -26,7 +27,7 @@ async def test_priority_cost_and_labels_are_changed_in_place(version: str, metho
     bench = Bench(version)
     client = bench.client()
     worker = await bench.run(client.register(SPEC))
-    changed = await bench.run(client.update(worker, priority=7, cost=2.5, labels={"zone": "a"}))
+    changed = await bench.run(client.update(worker, priority=7, cost=2.5, labels=MappingProxyType({"zone": "a"})))
     entry = changed.rows[0]
     assert (entry.priority, entry.cost, (entry.labels | entry.metadata)["zone"]) == (7, 2.5, "a")
     assert len(bench.sent(method)) == 1

@@ -13,7 +13,6 @@ from router_lifecycle.dialects import (
     UnknownRouterError,
     UrlDialect,
     UuidDialect,
-    dialect_named,
     probe,
     read_created,
 )
@@ -61,16 +60,6 @@ def test_the_dialect_is_found_from_the_answers_to_requests_that_change_nothing(
 def test_what_answers_like_no_router_is_none(answers: list[Answer]) -> None:
     with pytest.raises(UnknownRouterError):
         probed(*answers)
-
-
-@pytest.mark.parametrize("name", ["sync", "url", "uuid", "smg"])
-def test_a_dialect_is_found_again_by_the_name_that_a_handle_carries(name: str) -> None:
-    assert dialect_named(name).name == name
-
-
-def test_an_unknown_dialect_is_refused_with_those_that_are_known() -> None:
-    with pytest.raises(ValueError, match="'grpc' is unknown; known are sync, url, uuid, smg"):
-        dialect_named("grpc")
 
 
 @pytest.mark.parametrize(

@@ -36,12 +36,15 @@ class LegacyRouter:
         self.works = works
         self.urls: list[str] = []
         self.calls: list[str] = []
+        self.wait: Callable[[], Awaitable[None]] | None = None
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         body = (await receive()).get("body", b"")
         path, method = scope["path"], scope["method"]
         url = parse_qs(scope["query_string"].decode()).get("url", [""])[0]
         self.calls.append(f"{method} {path}")
+        if path == "/add_worker" and self.wait is not None:
+            await self.wait()
         status, answer = self.answer(method, path, url, body)
         text = answer if isinstance(answer, str) else json.dumps(answer)
         await send({"type": "http.response.start", "status": status, "headers": []})
@@ -148,3 +151,13 @@ async def test_a_router_that_was_replaced_by_another_kind_is_found_out() -> None
     router.calls.clear()
     await clock.run(client.register(SPEC))
     assert [call for call in router.calls if call.startswith("POST")] == ["POST /add_worker"]
+
+
+async def test_a_router_that_answers_when_the_worker_is_up_gets_the_time_of_the_operation() -> None:
+    router = LegacyRouter()
+    clock, client = connected(router)
+    router.wait = lambda: clock.sleep(90.0)
+    worker = await clock.run(client.register(SPEC, timeout=240))
+    assert worker.is_routable is False
+    assert router.urls == [URL]
+    assert 90.0 <= clock() < 100.0

@@ -3,9 +3,9 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lifecycle_bench import OTHER, URL, UUID, job, row
+from lifecycle_bench import OTHER, URL, UUID, job, row, seen
 
-from router_lifecycle import JobStatus, Observation, RecordState, WorkerRow
+from router_lifecycle import JobStatus, Observation, WorkerRow
 from router_lifecycle._machine_register import (
     REGISTER_TABLE,
     RegisterFacts,
@@ -38,15 +38,6 @@ def facts(
         age_seconds=age_seconds,
         horizon_seconds=HORIZON,
         worker_id=worker_id,
-    )
-
-
-def seen(record: dict[str, object] | None = None, *rows: dict[str, object], listed: bool = True) -> Observation:
-    return Observation(
-        seen_at_unix_seconds=0.0,
-        record_state=RecordState.PRESENT if record else RecordState.ABSENT,
-        record=WorkerRow.model_validate(record) if record else None,
-        rows=tuple(WorkerRow.model_validate(entry) for entry in rows) if listed else None,
     )
 
 

@@ -525,8 +525,8 @@ async def test_an_old_failure_of_the_url_is_not_a_failure_of_this_submission() -
         "url",
         {
             "POST /workers": [accepted],
-            path: [old, old, old, old, old, old, old, old, answer(200, good)],
-            ALL: [listing()] * 9 + [listing(good)],
+            path: [*[old] * 15, answer(200, good)],
+            ALL: [*[listing()] * 15, listing(good)],
         },
     )
     assert (await clock.run(client.register(SPEC))).is_routable
@@ -714,3 +714,38 @@ async def test_one_url_twice_is_refused_before_any_request() -> None:
     with pytest.raises(ValueError, match="each URL once"):
         await bench.client().register_many([SPEC, SPEC])
     assert bench.router.requests == []
+
+
+@pytest.mark.parametrize("status", [401, 403])
+async def test_a_key_that_may_look_but_not_register_is_refused_and_nothing_was_accepted(status: int) -> None:
+    clock, script, client = scripted(
+        "smg", {"POST /workers": [answer(status, "Admin role required for this operation")], ALL: [listing()]}
+    )
+    handle = RegistrationHandle(router=client.router_url, spec=SPEC)
+    with pytest.raises(AuthenticationError, match="Admin role required") as caught:
+        await clock.run(client.submit(handle))
+    assert caught.value.safe_to_resubmit
+    assert handle.phase is Phase.NEW
+    assert script.count("POST") == 1
+
+
+async def test_two_calls_with_one_handle_send_one_post() -> None:
+    bench = Bench()
+    client = bench.client()
+    handle = RegistrationHandle(router=client.router_url, spec=SPEC)
+    results = await bench.run(asyncio.gather(client.submit(handle), client.submit(handle), return_exceptions=True))
+    assert bench.posts == 1
+    assert [type(result) for result in results].count(SubmissionUnknown) == 1
+    assert handle.phase is Phase.ACCEPTED
+
+
+async def test_replacing_a_creation_in_progress_waits_until_its_ghost_is_gone() -> None:
+    engine = FakeEngine(URL, health=Health.LOADING)
+    bench = Bench(SMG, engine)
+    await bench.run(bench.client().submit(SPEC))
+    engine.becomes(Health.HEALTHY, bench.clock() + 10)
+    spec = WorkerSpec(url=URL, priority=7)
+    worker = await bench.run(bench.client().register(spec, on_existing="replace", timeout=240))
+    assert [entry.priority for entry in worker.rows] == [7]
+    await bench.pass_time(60.0)
+    assert bench.routable == [URL]

@@ -545,3 +545,35 @@ async def test_replacing_on_the_same_url_removes_confirms_and_adds(version: str)
     assert kinds.index("removing") < kinds.index("gone") < len(kinds) - 1 - kinds[::-1].index("submitting")
     await bench.pass_time(30.0)
     assert bench.routable == [URL]
+
+
+async def test_a_delete_that_never_left_is_sent_as_soon_as_the_router_is_back() -> None:
+    refused = TransportError("connection refused", maybe_sent=False)
+    clock, script, client = scripted(
+        "uuid",
+        {
+            "DELETE": [refused, DELETED],
+            ONE: [answer(200, row())] * 2 + [NO_SUCH],
+            ALL: [listing(row())] * 2 + [listing()],
+        },
+    )
+    handle = RemovalHandle(router=client.router_url, url=URL, worker_id=UUID)
+    await clock.run(client.wait_until_absent(handle))
+    assert script.count("DELETE") == 2
+    assert (handle.deletes, handle.answer, handle.done) == (1, "accepted", True)
+    assert clock() < 1.0
+
+
+@pytest.mark.parametrize(("version", "dies"), [("0.2.4", False), ("0.3.2", True), (SMG, False)])
+async def test_a_listed_data_parallel_worker_is_replaced_where_its_ids_are_shown(version: str, dies: bool) -> None:
+    bench = Bench(version, FakeEngine(URL, dp_size=2), options=RouterOptions(dp_aware=True))
+    client = bench.client()
+    await bench.run(client.register(SPEC))
+    if dies:
+        with pytest.raises(RemovalFailed, match="which no list shows"):
+            await bench.run(client.register(SPEC, on_existing="replace"))
+        assert bench.sent("DELETE") == []
+    else:
+        worker = await bench.run(client.register(SPEC, on_existing="replace"))
+        assert worker.ranks == (0, 1)
+        assert bench.posts == 2

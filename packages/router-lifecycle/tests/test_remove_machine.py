@@ -3,9 +3,9 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lifecycle_bench import OTHER, URL, UUID, answer, job, row
+from lifecycle_bench import OTHER, URL, UUID, answer, job, row, seen
 
-from router_lifecycle import JobStatus, Observation, RecordState, WorkerRow
+from router_lifecycle import JobStatus, Observation
 from router_lifecycle._machine_remove import (
     REMOVE_TABLE,
     RemoveFacts,
@@ -39,15 +39,6 @@ def facts(
         horizon_seconds=HORIZON,
         job_before=job_before,
         asked_seconds_ago=asked_seconds_ago,
-    )
-
-
-def seen(record: dict[str, object] | None = None, *rows: dict[str, object], listed: bool = True) -> Observation:
-    return Observation(
-        seen_at_unix_seconds=0.0,
-        record_state=RecordState.PRESENT if record else RecordState.ABSENT,
-        record=WorkerRow.model_validate(record) if record else None,
-        rows=tuple(WorkerRow.model_validate(entry) for entry in rows) if listed else None,
     )
 
 
@@ -137,7 +128,7 @@ def test_one_look_is_not_enough_to_ask_again(state: RemoveState, sign: RemoveSig
 def test_looks_are_counted_anew_after_an_answer() -> None:
     machine = RemoveMachine(RemoveState.UNCERTAIN)
     machine.see(RemoveSign.LISTED, 0.0)
-    machine.answered(RemoveState.UNCERTAIN)
+    machine.put(RemoveState.UNCERTAIN)
     assert machine.see(RemoveSign.LISTED, 100.0) is RemoveState.UNCERTAIN
 
 
@@ -178,7 +169,7 @@ def test_whatever_is_seen_a_step_follows_from_the_last_sign(
         if after is not before:
             assert REMOVE_TABLE[before, sign].to is after
         if after is RemoveState.ASKING:
-            machine.answered(RemoveState.UNCERTAIN)
+            machine.put(RemoveState.UNCERTAIN)
         if after.is_end:
             assert machine.see(RemoveSign.LISTED, now) is after
             return

@@ -7,7 +7,7 @@ from random import Random
 
 from router_lifecycle._operation import Operation
 from router_lifecycle._polling import Deadline, Looked, Poller
-from router_lifecycle.dialects import Dialect, SyncDialect, UnknownRouterError, probe
+from router_lifecycle.dialects import Dialect, UnknownRouterError, probe
 from router_lifecycle.errors import (
     AuthenticationError,
     RouterUnsupported,
@@ -108,13 +108,16 @@ class Link:
             )
         )
 
-    async def send(self, request: Request, operation: Operation, *, waits: bool = False) -> Answer:
+    async def send(
+        self, request: Request, operation: Operation, *, waits: bool = False, any_status: bool = False
+    ) -> Answer:
         """Send one request within the bounds of a request and of the operation.
 
         Args:
             request: What to ask.
             operation: What it is for.
             waits: Whether the answer comes only when the work is done, so that only the operation bounds it.
+            any_status: Whether 401 and 403 are returned too.
 
         Raises:
             TransportError: There is no answer.
@@ -128,7 +131,7 @@ class Link:
             if not error.maybe_sent:
                 self.forget_dialect()
             raise
-        if answer.status in (401, 403):
+        if answer.status in (401, 403) and not any_status:
             raise operation.error(
                 AuthenticationError,
                 f"{request.method} {request.path} was answered with {answer.excerpt()}",
@@ -154,17 +157,11 @@ class Link:
         """Find out again what the router speaks: it may have been replaced."""
         self._dialect = None
 
-    def spoken(self, accepted_in: str | None = None) -> Dialect | None:
-        """Return what the router speaks as far as was found, or None.
+    def spoken(self) -> Dialect | None:
+        """Return what the router speaks as far as was found, or None."""
+        return self._dialect
 
-        Args:
-            accepted_in: The dialect in which a submission was accepted: a router that answers in the old way has both ways.
-        """
-        return SyncDialect() if self._dialect is not None and accepted_in == "sync" else self._dialect
-
-    async def look(
-        self, operation: Operation, url: str, worker_id: str | None, accepted_in: str | None = None
-    ) -> Observation:
+    async def look(self, operation: Operation, url: str, worker_id: str | None) -> Observation:
         """Ask for one worker, then for the list; what can't be read is unknown in what comes back.
 
         The list comes last: an entry that was made or dropped in between is then seen as it is.
@@ -173,7 +170,6 @@ class Link:
             operation: Bounds the requests.
             url: The worker.
             worker_id: Its id, or None to look for it by URL alone.
-            accepted_in: The dialect in which a submission was accepted, or None.
 
         Raises:
             AuthenticationError: 401 or 403.
@@ -184,7 +180,7 @@ class Link:
         if dialect is None:
             seen = self._observation(reading)
         else:
-            seen = await self._look(operation, self.spoken(accepted_in) or dialect, url, worker_id, reading)
+            seen = await self._look(operation, dialect, url, worker_id, reading)
         operation.seen = seen
         self._count_strange(operation, reading)
         return seen

@@ -7,11 +7,12 @@ so there the record must agree.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 
-from router_lifecycle._steadiness import AT_ONCE, CONFIRMED, SETTLED, Steadiness, Stillness
+from router_lifecycle._machine import Machine, Step
+from router_lifecycle._steadiness import CONFIRMED, SETTLED
 from router_lifecycle.dialects import Dialect
 from router_lifecycle.models import JobStatus, WorkerRow, ranks_missing
 from router_lifecycle.observation import Observation, RecordState
@@ -72,42 +73,29 @@ class RegisterSign(StrEnum):
     """The answer is about another worker, or two entries claim to be this one."""
 
 
-@dataclass(frozen=True, slots=True)
-class RegisterStep:
-    """Where a sign leads, and how steady it must be.
-
-    Attributes:
-        to: The next state.
-        after: How steady the sign must be.
-    """
-
-    to: RegisterState
-    after: Steadiness = AT_ONCE
-
-
 _OPEN_STATES = (RegisterState.AWAITED, RegisterState.AWAITED_AGAIN, RegisterState.DOUBTED)
 
 _S, _G = RegisterState, RegisterSign
 _COMMON = {
-    _G.FAILED: RegisterStep(_S.FAILED, CONFIRMED),
-    _G.VANISHED: RegisterStep(_S.LOST, SETTLED),
-    _G.ENDED_SILENTLY: RegisterStep(_S.FAILED, SETTLED),
-    _G.REMOVAL: RegisterStep(_S.CONFLICT),
-    _G.FOREIGN: RegisterStep(_S.CONFLICT),
+    _G.FAILED: Step(_S.FAILED, CONFIRMED),
+    _G.VANISHED: Step(_S.LOST, SETTLED),
+    _G.ENDED_SILENTLY: Step(_S.FAILED, SETTLED),
+    _G.REMOVAL: Step(_S.CONFLICT),
+    _G.FOREIGN: Step(_S.CONFLICT),
 }
 
-REGISTER_TABLE: Mapping[tuple[RegisterState, RegisterSign], RegisterStep] = MappingProxyType(
+REGISTER_TABLE: Mapping[tuple[RegisterState, RegisterSign], Step[RegisterState]] = MappingProxyType(
     {
-        (_S.AWAITED, _G.ROUTABLE): RegisterStep(_S.ACTIVE),
-        (_S.AWAITED, _G.RANKS_ROUTABLE): RegisterStep(_S.ACTIVE, CONFIRMED),
-        (_S.AWAITED, _G.ROUTABLE_JOB_OPEN): RegisterStep(_S.ACTIVE),
-        (_S.AWAITED, _G.ROUTABLE_JOB_FAILED): RegisterStep(_S.ACTIVE),
-        (_S.AWAITED_AGAIN, _G.ROUTABLE): RegisterStep(_S.ACTIVE, CONFIRMED),
-        (_S.AWAITED_AGAIN, _G.RANKS_ROUTABLE): RegisterStep(_S.ACTIVE, CONFIRMED),
-        (_S.AWAITED_AGAIN, _G.ROUTABLE_JOB_FAILED): RegisterStep(_S.DOUBTED),
-        (_S.DOUBTED, _G.ROUTABLE): RegisterStep(_S.FAILED, CONFIRMED),
-        (_S.DOUBTED, _G.RANKS_ROUTABLE): RegisterStep(_S.FAILED, CONFIRMED),
-        (_S.DOUBTED, _G.ROUTABLE_JOB_FAILED): RegisterStep(_S.FAILED, CONFIRMED),
+        (_S.AWAITED, _G.ROUTABLE): Step(_S.ACTIVE),
+        (_S.AWAITED, _G.RANKS_ROUTABLE): Step(_S.ACTIVE, CONFIRMED),
+        (_S.AWAITED, _G.ROUTABLE_JOB_OPEN): Step(_S.ACTIVE),
+        (_S.AWAITED, _G.ROUTABLE_JOB_FAILED): Step(_S.ACTIVE),
+        (_S.AWAITED_AGAIN, _G.ROUTABLE): Step(_S.ACTIVE, CONFIRMED),
+        (_S.AWAITED_AGAIN, _G.RANKS_ROUTABLE): Step(_S.ACTIVE, CONFIRMED),
+        (_S.AWAITED_AGAIN, _G.ROUTABLE_JOB_FAILED): Step(_S.DOUBTED),
+        (_S.DOUBTED, _G.ROUTABLE): Step(_S.FAILED, CONFIRMED),
+        (_S.DOUBTED, _G.RANKS_ROUTABLE): Step(_S.FAILED, CONFIRMED),
+        (_S.DOUBTED, _G.ROUTABLE_JOB_FAILED): Step(_S.FAILED, CONFIRMED),
         **{(state, sign): step for state in _OPEN_STATES for sign, step in _COMMON.items()},
     }
 )
@@ -209,33 +197,9 @@ def _absent_sign(facts: RegisterFacts) -> RegisterSign:
     return RegisterSign.ENDED_SILENTLY
 
 
-@dataclass(slots=True)
-class RegisterMachine:
-    """Follows one submission from its acceptance to its end.
+class RegisterMachine(Machine[RegisterState, RegisterSign]):
+    """Follows one submission from its acceptance to its end."""
 
-    Attributes:
-        state: Where it stands.
-        sign: What the last look showed, or None before the first.
-    """
-
-    state: RegisterState
-    sign: RegisterSign | None = None
-    _still: Stillness = field(default_factory=Stillness)
-
-    def see(self, sign: RegisterSign, now_seconds: float) -> RegisterState:
-        """Take one more sign and return where the submission now stands.
-
-        Args:
-            sign: What the look showed.
-            now_seconds: When, on a clock that never steps.
-        """
-        self.sign = sign
-        if sign is RegisterSign.UNREADABLE:
-            return self.state
-        step = REGISTER_TABLE.get((self.state, sign))
-        if step is None:
-            self._still.reset()
-        elif self._still.holds(step.to, step.after, now_seconds):
-            self.state = step.to
-            self._still.reset()
-        return self.state
+    def __init__(self, state: RegisterState) -> None:
+        """Start where the submission stands."""
+        super().__init__(REGISTER_TABLE, state, blind=RegisterSign.UNREADABLE)

@@ -1,7 +1,7 @@
 """The removal state machine: when to ask, when to ask again, and when a worker is gone for good.
 
 Pure: an observation becomes a sign (`remove_sign`), and the table says where a sign leads from each state. `ASKING` is the one state
-in which something is to be sent; the answer to it leads on (`RemoveMachine.answered`). It is only reached from a look that shows the
+in which something is to be sent; the answer to it leads on (`put`). It is only reached from a look that shows the
 worker still there, and never while the router drains it: on SMG a second DELETE removes at once, and the first one then removes
 whoever has the URL next.
 
@@ -10,12 +10,13 @@ when it isn't listed.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 
+from router_lifecycle._machine import Machine, Step
 from router_lifecycle._machine_register import RECORD_LIFETIME_SECONDS, foreign_entry
-from router_lifecycle._steadiness import AT_ONCE, CONFIRMED, PATIENT, SETTLED, Steadiness, Stillness
+from router_lifecycle._steadiness import CONFIRMED, PATIENT, SETTLED
 from router_lifecycle.dialects import Dialect
 from router_lifecycle.exchange import Answer
 from router_lifecycle.models import JobStatus, WorkerRow
@@ -74,40 +75,27 @@ class RemoveSign(StrEnum):
     """The answer is about another worker, or two entries claim to be this one."""
 
 
-@dataclass(frozen=True, slots=True)
-class RemoveStep:
-    """Where a sign leads, and how steady it must be.
-
-    Attributes:
-        to: The next state.
-        after: How steady the sign must be.
-    """
-
-    to: RemoveState
-    after: Steadiness = AT_ONCE
-
-
 _S, _G = RemoveState, RemoveSign
 _SENT = (_S.ACCEPTED, _S.UNKNOWN_ID, _S.UNCERTAIN)
 
-REMOVE_TABLE: Mapping[tuple[RemoveState, RemoveSign], RemoveStep] = MappingProxyType(
+REMOVE_TABLE: Mapping[tuple[RemoveState, RemoveSign], Step[RemoveState]] = MappingProxyType(
     {
-        (_S.INTENDED, _G.LISTED): RemoveStep(_S.ASKING),
-        (_S.INTENDED, _G.RETURNED): RemoveStep(_S.ASKING),
+        (_S.INTENDED, _G.LISTED): Step(_S.ASKING),
+        (_S.INTENDED, _G.RETURNED): Step(_S.ASKING),
         # The failure is another removal's.
-        (_S.INTENDED, _G.REFUSED): RemoveStep(_S.ASKING),
+        (_S.INTENDED, _G.REFUSED): Step(_S.ASKING),
         # It may be enough: 0.2.0 lists what is pending, and a removal that comes just after the activation finds it.
-        (_S.INTENDED, _G.ADDING): RemoveStep(_S.ASKING),
-        (_S.INTENDED, _G.UNTRACED): RemoveStep(_S.ASKING),
-        (_S.ACCEPTED, _G.LISTED): RemoveStep(_S.ASKING, PATIENT),
-        (_S.UNKNOWN_ID, _G.LISTED): RemoveStep(_S.ASKING, CONFIRMED),
-        (_S.UNCERTAIN, _G.LISTED): RemoveStep(_S.ASKING, CONFIRMED),
-        **{(state, _G.RETURNED): RemoveStep(_S.ASKING, CONFIRMED) for state in _SENT},
-        **{(state, _G.REFUSED): RemoveStep(_S.FAILED, CONFIRMED) for state in _SENT},
-        (_S.INTENDED, _G.QUIET): RemoveStep(_S.GONE, SETTLED),
-        **{(state, _G.QUIET): RemoveStep(_S.GONE, SETTLED) for state in _SENT},
-        **{(state, _G.ABSENT): RemoveStep(_S.GONE) for state in (_S.INTENDED, *_SENT)},
-        **{(state, _G.FOREIGN): RemoveStep(_S.CONFLICT) for state in (_S.INTENDED, *_SENT)},
+        (_S.INTENDED, _G.ADDING): Step(_S.ASKING),
+        (_S.INTENDED, _G.UNTRACED): Step(_S.ASKING),
+        (_S.ACCEPTED, _G.LISTED): Step(_S.ASKING, PATIENT),
+        (_S.UNKNOWN_ID, _G.LISTED): Step(_S.ASKING, CONFIRMED),
+        (_S.UNCERTAIN, _G.LISTED): Step(_S.ASKING, CONFIRMED),
+        **{(state, _G.RETURNED): Step(_S.ASKING, CONFIRMED) for state in _SENT},
+        **{(state, _G.REFUSED): Step(_S.FAILED, CONFIRMED) for state in _SENT},
+        (_S.INTENDED, _G.QUIET): Step(_S.GONE, SETTLED),
+        **{(state, _G.QUIET): Step(_S.GONE, SETTLED) for state in _SENT},
+        **{(state, _G.ABSENT): Step(_S.GONE) for state in (_S.INTENDED, *_SENT)},
+        **{(state, _G.FOREIGN): Step(_S.CONFLICT) for state in (_S.INTENDED, *_SENT)},
     }
 )
 """Where each sign leads. What isn't in it leads nowhere: go on looking."""
@@ -203,37 +191,9 @@ def removal_answer(answer: Answer) -> RemoveState:
     return RemoveState.UNCERTAIN
 
 
-@dataclass(slots=True)
-class RemoveMachine:
-    """Follows one removal from its intention to its end.
+class RemoveMachine(Machine[RemoveState, RemoveSign]):
+    """Follows one removal from its intention to its end; `put` takes what the answer to a DELETE says."""
 
-    Attributes:
-        state: Where it stands.
-        sign: What the last look showed, or None before the first.
-    """
-
-    state: RemoveState = RemoveState.INTENDED
-    sign: RemoveSign | None = None
-    _still: Stillness = field(default_factory=Stillness)
-
-    def see(self, sign: RemoveSign, now_seconds: float) -> RemoveState:
-        """Take one more sign and return where the removal now stands.
-
-        Args:
-            sign: What the look showed.
-            now_seconds: When, on a clock that never steps.
-        """
-        self.sign = sign
-        if sign is RemoveSign.UNREADABLE:
-            return self.state
-        step = REMOVE_TABLE.get((self.state, sign))
-        if step is None:
-            self._still.reset()
-        elif self._still.holds(step.to, step.after, now_seconds):
-            self.state = step.to
-        return self.state
-
-    def answered(self, state: RemoveState) -> None:
-        """Take what the answer to the DELETE says; looks begin to count anew."""
-        self.state = state
-        self._still.reset()
+    def __init__(self, state: RemoveState = RemoveState.INTENDED) -> None:
+        """Start where the removal stands."""
+        super().__init__(REMOVE_TABLE, state, blind=RemoveSign.UNREADABLE)

@@ -49,8 +49,6 @@ class Reconciler:
                 state = _RECONCILED.get(machine.see(sign, self._link.now())) or _OPEN.get(sign)
             if sign is RegisterSign.UNTRACED and settled is not None and still.holds(sign, settled, self._link.now()):
                 state = ReconciledState.ABSENT
-            elif sign not in (RegisterSign.UNTRACED, RegisterSign.UNREADABLE, None):
-                still.reset()
             return Looked(seen if state is not None else None, seen.retry_after_seconds)
 
         seen = await self._link.poll(look, operation)
@@ -60,7 +58,6 @@ class Reconciler:
             worker = Worker(router=handle.router, url=handle.url, worker_id=handle.worker_id, rows=seen.rows or ())
         if found is ReconciledState.ABSENT:
             self._registrar.unsubmitted(handle)
-            handle.row_seen = False
         else:
             handle.phase = _PHASES.get(found, handle.phase)
             handle.outcome_known = found in (ReconciledState.ACTIVE, ReconciledState.FAILED)
@@ -70,7 +67,7 @@ class Reconciler:
 
     def _learn_id(self, handle: RegistrationHandle, seen: Observation) -> None:
         """Take the id from the list, where the submission's answer never told it."""
-        dialect = self._link.spoken(handle.dialect)
+        dialect = self._link.spoken()
         if dialect is None or foreign_entry(seen, handle.url, None) is not None:
             return
         handle.dialect = handle.dialect or (dialect.name if seen.rows or seen.record else None)

@@ -11,7 +11,7 @@ from router_lifecycle._machine_register import (
 )
 from router_lifecycle._operation import Operation
 from router_lifecycle._polling import Looked
-from router_lifecycle.dialects import Created, CreatedKind, Dialect, dialect_named, read_created
+from router_lifecycle.dialects import Created, CreatedKind, read_created
 from router_lifecycle.errors import (
     AlreadyRegistered,
     AuthenticationError,
@@ -71,6 +71,8 @@ class Registrar:
         dialect = self._link.spoken()
         if dialect is None:
             raise operation.error(NotSent, "the router changed while it was being asked", safe_to_resubmit=True)
+        if handle.phase is not Phase.NEW:
+            raise operation.error(SubmissionUnknown, "another call has submitted this handle meanwhile")
         if dialect.name == "sync" and (handle.spec.worker_type != "regular" or handle.spec.api_key is not None):
             raise operation.error(
                 RouterUnsupported,
@@ -86,7 +88,9 @@ class Registrar:
             handle.worker_id = handle.url
         self._link.tell(operation, "submitting", f"dialect {dialect.name}")
         try:
-            answer = await self._link.send(dialect.create(handle.spec), operation, waits=dialect.name == "sync")
+            answer = await self._link.send(
+                dialect.create(handle.spec), operation, waits=dialect.name == "sync", any_status=True
+            )
         except TransportError as error:
             if error.maybe_sent:
                 raise operation.error(SubmissionUnknown, f"the answer was lost ({error})") from error
@@ -116,8 +120,9 @@ class Registrar:
     @staticmethod
     def unsubmitted(handle: RegistrationHandle) -> None:
         """Take back that something was submitted: certainly nothing was accepted."""
-        handle.phase, handle.worker_id = Phase.NEW, None
+        handle.phase, handle.worker_id, handle.dialect = Phase.NEW, None, None
         handle.submitted_at_unix_seconds = None
+        handle.row_seen, handle.failure = False, None
 
     def adopt(
         self, operation: Operation, handle: RegistrationHandle, worker_id: str | None, before: Observation
@@ -162,7 +167,7 @@ class Registrar:
 
     async def see(self, operation: Operation, handle: RegistrationHandle) -> tuple[Observation, RegisterSign | None]:
         """Look once, keep in the handle what later looks can't show, and return the look and what it shows."""
-        seen = await self._link.look(operation, handle.url, handle.worker_id, handle.dialect)
+        seen = await self._link.look(operation, handle.url, handle.worker_id)
         handle.last_observation = seen
         facts = self._facts(handle)
         sign = register_sign(seen, facts) if facts is not None else None
@@ -174,14 +179,13 @@ class Registrar:
         return seen, sign
 
     def _facts(self, handle: RegistrationHandle) -> RegisterFacts | None:
-        dialect: Dialect | None = self._link.spoken(handle.dialect)
+        dialect = self._link.spoken()
         if dialect is None:
             return None
         sent_at = handle.submitted_at_unix_seconds
         return RegisterFacts(
             url=handle.url,
-            # What a vanished record means depends on the router that took it on.
-            dialect=dialect_named(handle.dialect) if handle.dialect is not None else dialect,
+            dialect=dialect,
             listed_before=bool(handle.listed_before),
             job_before=handle.job_before,
             row_seen=handle.row_seen,

@@ -19,7 +19,6 @@ from router_lifecycle.errors import (
     RemovalUnresolved,
     TransportError,
 )
-from router_lifecycle.exchange import Answer
 from router_lifecycle.handle import RemovalHandle
 from router_lifecycle.observation import Observation
 
@@ -115,8 +114,8 @@ class Remover:
         if dialect is None or not worker_ids:
             self._no_id(operation, handle, machine, seen)
             return
+        before = handle.model_copy()
         handle.job_before = seen.job
-        before, asked_before = handle.answer, handle.asked_at_unix_seconds
         handle.asked_at_unix_seconds = self._link.unix_now()
         outcomes: set[RemoveState] = set()
         for worker_id in worker_ids:
@@ -127,24 +126,25 @@ class Remover:
                 answer = await self._link.send(dialect.remove(worker_id), operation)
             except TransportError as error:
                 if not error.maybe_sent and not outcomes:
-                    handle.deletes -= 1
-                    handle.answer, handle.asked_at_unix_seconds = before, asked_before
-                    machine.answered(RemoveState(before) if before else RemoveState.INTENDED)
+                    self._take_back(handle, before)
+                    machine.put(RemoveState(before.answer) if before.answer else RemoveState.INTENDED)
                     return
                 outcomes.add(RemoveState.UNCERTAIN)
                 break
-            outcomes.add(self._read(operation, answer))
+            outcomes.add(removal_answer(answer))
+            if RemoveState.FAILED in outcomes:
+                raise operation.error(RemovalFailed, f"the router refused the removal: {answer.excerpt()}")
         worst = next(state for state in _WORST_FIRST if state in outcomes)
         handle.answer = worst.value
         if worst is RemoveState.UNKNOWN_ID:
-            handle.asked_at_unix_seconds = asked_before
-        machine.answered(worst)
+            handle.asked_at_unix_seconds = before.asked_at_unix_seconds
+        machine.put(worst)
 
-    def _read(self, operation: Operation, answer: Answer) -> RemoveState:
-        state = removal_answer(answer)
-        if state is RemoveState.FAILED:
-            raise operation.error(RemovalFailed, f"the router refused the removal: {answer.excerpt()}")
-        return state
+    @staticmethod
+    def _take_back(handle: RemovalHandle, before: RemovalHandle) -> None:
+        """Take back that something was sent: it certainly wasn't."""
+        handle.deletes, handle.answer = before.deletes, before.answer
+        handle.asked_at_unix_seconds = before.asked_at_unix_seconds
 
     def _no_id(self, operation: Operation, handle: RemovalHandle, machine: RemoveMachine, seen: Observation) -> None:
         if seen.rows:
@@ -155,7 +155,7 @@ class Remover:
                 "which such a router takes as no change, wait until it is active, and remove that",
             )
         # What is pending under an id that was never told can only be looked for in the list.
-        machine.answered(RemoveState.UNKNOWN_ID)
+        machine.put(RemoveState.UNKNOWN_ID)
         handle.answer = RemoveState.UNKNOWN_ID.value
 
     def _conclude(

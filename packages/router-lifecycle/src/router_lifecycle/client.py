@@ -163,8 +163,7 @@ class RouterLifecycleClient:
             AuthenticationError: The router refuses the key.
         """
         operation = Operation("listing", self.router_url, self._link.deadline(60.0), url_of(target))
-        accepted_in = target.dialect if isinstance(target, RegistrationHandle) else None
-        return await self._link.look(operation, url_of(target), worker_id_of(target), accepted_in)
+        return await self._link.look(operation, url_of(target), worker_id_of(target))
 
     async def submit(self, worker: WorkerSpec | RegistrationHandle, *, timeout: float = 30.0) -> RegistrationHandle:
         """Submit a worker with one POST and return its handle; `wait_until_active` is what follows.
@@ -383,11 +382,12 @@ class RouterLifecycleClient:
             OperationTimeout: The change isn't to be seen yet.
         """
         wanted = {"priority": priority, "cost": cost, "labels": labels}
-        changes = {name: value for name, value in wanted.items() if value is not None}
-        if not changes:
+        given = {name: value for name, value in wanted.items() if value is not None}
+        if not given:
             raise ValueError("update changes nothing: give priority, cost or labels")
         # The spec holds the ranges.
-        WorkerSpec.model_validate({"url": "http://any:1", **changes})
+        spec = WorkerSpec.model_validate({"url": worker.url, **given})
+        changes = {name: value for name, value in spec.request_body().items() if name in given}
         operation = Operation("update", self.router_url, self._link.deadline(timeout), worker.url)
         operation.worker_id = worker.worker_id
         return await self._updater.update(operation, worker, changes)
@@ -403,7 +403,7 @@ class RouterLifecycleClient:
         before = await self._registrar.look_before(operation, handle)
         try:
             if before.rows:
-                operation.worker_id = before.rows[0].id
+                operation.worker_id = before.rows[0].id if before.rows[0].rank is None else None
                 raise operation.error(AlreadyRegistered, "the router lists this URL already")
             await self._registrar.submit(operation, handle, before)
         except (AlreadyRegistered, CreateInProgress) as existing:

@@ -54,7 +54,7 @@ class HttpxTransport:
             response = await self._client.request(
                 request.method,
                 self._base + request.path,
-                json=request.body,
+                json=None if request.body is None else dict(request.body),
                 headers=self._headers,
                 timeout=timeout,
                 follow_redirects=False,

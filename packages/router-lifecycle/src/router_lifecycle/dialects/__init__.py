@@ -29,25 +29,6 @@ __all__ = [
     "Updating",
     "UrlDialect",
     "UuidDialect",
-    "dialect_named",
     "probe",
     "read_created",
 ]
-
-
-def dialect_named(name: str) -> Dialect:
-    """Return the dialect of that name, as a handle carries it.
-
-    Raises:
-        ValueError: No dialect has that name.
-    """
-    dialects: dict[str, Dialect] = {
-        "sync": SyncDialect(),
-        "url": UrlDialect(),
-        "uuid": UuidDialect(),
-        "smg": SmgDialect(),
-    }
-    try:
-        return dialects[name]
-    except KeyError:
-        raise ValueError(f"dialect {name!r} is unknown; known are {', '.join(dialects)}") from None

@@ -46,10 +46,6 @@ class Dialect(Protocol):
         """Whether the list says which workers are healthy; where it doesn't, being listed is all there is."""
 
     @property
-    def drains(self) -> bool:
-        """Whether a removal goes on for a while, so that a second one would hit whoever comes next."""
-
-    @property
     def updating(self) -> Updating | None:
         """How a worker is changed in place, or None when it can't be."""
 

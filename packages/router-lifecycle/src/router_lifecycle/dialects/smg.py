@@ -3,25 +3,18 @@
 from collections.abc import Sequence
 from typing import ClassVar
 
-from router_lifecycle.dialects.base import DialectName, Updating, WorkersRoutes, worker_path
-from router_lifecycle.exchange import Request
+from router_lifecycle.dialects.base import DialectName, Updating
+from router_lifecycle.dialects.uuid import UuidDialect
 from router_lifecycle.models import WorkerRow
 
 
-class SmgDialect(WorkersRoutes):
+class SmgDialect(UuidDialect):
     """The id of the 202 is good until the job ends; then the entries have theirs, and a failure leaves nothing."""
 
     name: ClassVar[DialectName] = "smg"
     records_expire: ClassVar[bool] = False
     records_failures: ClassVar[bool] = False
-    names_listed_health: ClassVar[bool] = True
-    drains: ClassVar[bool] = True
     updating: ClassVar[Updating | None] = Updating("PATCH", reaches_ranks=True)
-    finds_by_url: ClassVar[bool] = False
-
-    def show(self, url: str, worker_id: str | None) -> Request | None:  # noqa: ARG002 - the URL is no id here
-        """Return the GET of the UUID, or None without one."""
-        return Request("GET", worker_path(worker_id)) if worker_id else None
 
     def removal_ids(self, url: str, worker_id: str | None, rows: Sequence[WorkerRow]) -> tuple[str, ...]:  # noqa: ARG002
         """Return the id of each entry that isn't draining already, or the id of the 202 while nothing is listed."""

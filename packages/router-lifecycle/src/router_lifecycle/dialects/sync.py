@@ -17,7 +17,6 @@ class SyncDialect:
     records_expire: ClassVar[bool] = False
     records_failures: ClassVar[bool] = True
     names_listed_health: ClassVar[bool] = False
-    drains: ClassVar[bool] = False
     updating: ClassVar[Updating | None] = None
     finds_by_url: ClassVar[bool] = False
 

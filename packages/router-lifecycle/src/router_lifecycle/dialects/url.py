@@ -15,7 +15,6 @@ class UrlDialect(WorkersRoutes):
     records_expire: ClassVar[bool] = True
     records_failures: ClassVar[bool] = True
     names_listed_health: ClassVar[bool] = True
-    drains: ClassVar[bool] = False
     updating: ClassVar[Updating | None] = None
     finds_by_url: ClassVar[bool] = True
 

@@ -15,7 +15,6 @@ class UuidDialect(WorkersRoutes):
     records_expire: ClassVar[bool] = True
     records_failures: ClassVar[bool] = True
     names_listed_health: ClassVar[bool] = True
-    drains: ClassVar[bool] = False
     updating: ClassVar[Updating | None] = Updating("PUT", reaches_ranks=False)
     finds_by_url: ClassVar[bool] = False
 
