@@ -141,6 +141,25 @@ class LifecycleMachine(RuleBasedStateMachine):
         submission = self.a_submission(url, adopts=how == "adopt")
         self.start(submission, self.registering(submission, how, timeout), passes)
 
+    @rule(
+        url=st.sampled_from(URLS),
+        late=LATENESS,
+        stays=st.sampled_from([0.02, 0.2, 1.0, 3.0, 12.0]),
+        timeout=st.sampled_from([3.0, 20.0, 90.0]),
+    )
+    def a_worker_comes_and_goes(self, url: str, late: tuple[Health, float], stays: float, timeout: float) -> None:
+        """Submit where nobody has acted for long, remove it wherever that stands, and look long enough for a ghost."""
+        if url in self.running:
+            return
+        self.settle(HORIZON_SECONDS + 5.0)
+        if url in self.running:
+            return
+        self.engine_is_late(URLS.index(url), *late)
+        submission = self.a_submission(url)
+        self.start(submission, self.registering(submission, "submit", 90.0), stays)
+        self.start(submission, self.removing(submission, timeout, ghost=False), min(timeout, 4.0))
+        self.start(submission, self.removing(submission, timeout, ghost=False), 30.0)
+
     @precondition(lambda self: self.submissions)
     @rule(which=WHICH, timeout=TIMEOUTS_SECONDS, passes=STEPS_SECONDS)
     def register_again(self, which: int, timeout: float, passes: float) -> None:
