@@ -406,7 +406,7 @@ def run_machine(examples: int, steps: int) -> None:
 
 @pytest.mark.timeout(600)  # a failure is made small first
 def test_the_client_claims_nothing_that_is_not_so_whatever_happens() -> None:
-    run_machine(examples=50, steps=40)
+    run_machine(examples=25, steps=30)
 
 
 @pytest.mark.long
