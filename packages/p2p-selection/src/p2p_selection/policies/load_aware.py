@@ -1,0 +1,38 @@
+"""Rendezvous hashing less a penalty for load, as modelexpress 0.7.0 defines it where its load is a number."""
+
+from collections.abc import Sequence
+
+from p2p_selection.candidates import UNKNOWN_LOAD
+from p2p_selection.digests import DigestCache
+from p2p_selection.policies._loads import assumed_loads, checked_unknown_load, checked_weight
+from p2p_selection.policies._scored import Listing, ScoredSelector
+
+
+class LoadAware(ScoredSelector):
+    """Ranks by `unit - weight * load`: with load equal everywhere, exactly rendezvous hashing.
+
+    One idle source among busy ones is first for every target; with many targets at once, `Spread` is better.
+
+    Args:
+        weight: How much a full load costs, 0 or above; at 1 a full source ranks below every idle one, at 0 load is ignored.
+        unknown_load: What an unknown load counts as, 0 to 1. 0.0 gives the ordering of the design's first revision.
+        digests: Computes and keeps the digests; the default is a cache of its own with version 1 of the key.
+
+    Raises:
+        ValueError: An argument is out of range.
+    """
+
+    name = "load_aware"
+
+    def __init__(
+        self, *, weight: float = 1.0, unknown_load: float = UNKNOWN_LOAD, digests: DigestCache | None = None
+    ) -> None:
+        super().__init__(digests)
+        self.weight = checked_weight(weight)
+        self.unknown_load = checked_unknown_load(unknown_load)
+
+    def scores(self, listing: Listing) -> Sequence[float]:
+        """Return `unit - weight * load` of each candidate."""
+        weight = self.weight
+        loads = assumed_loads(listing, self.unknown_load)
+        return [unit - weight * load for unit, load in zip(unit_hashes(listing.digests), loads, strict=True)]

@@ -1,0 +1,52 @@
+"""Weighted rendezvous hashing: as many targets for each source as it has room for, without any of them asking another.
+
+Schindelhauer and Schomaker, "Weighted distributed hash tables", SPAA 2005: with the score `-weight / ln(u)`, `u` a hash uniform
+on (0, 1), a source is first for a share of the targets that is its weight over the sum of all weights.
+"""
+
+from collections.abc import Sequence
+from math import log
+
+from p2p_selection.candidates import UNKNOWN_LOAD
+from p2p_selection.digests import DigestCache, unit_hashes
+from p2p_selection.policies._loads import assumed_loads, checked_unknown_load, checked_weight
+from p2p_selection.policies._scored import Listing, ScoredSelector
+
+LEAST_CAPACITY = 0.1
+"""Free capacity of a full source: loads are up to a heartbeat old, so a full one may have room again."""
+
+
+class Spread(ScoredSelector):
+    """Spreads targets over the sources in proportion to free capacity, `max(1 - load, 0.1)`.
+
+    Where `load_aware` sends every target to the one idle source, this sends it the share that it has room for. The same target
+    ranks the same loads the same way, and when a load changes only the targets that gain or lose by it move. With load equal
+    everywhere the order is exactly that of rendezvous hashing.
+
+    Args:
+        weight: The power to which free capacity is raised, 0 or above; 1 is in proportion, 0 ignores load.
+        unknown_load: What an unknown load counts as, 0 to 1.
+        digests: Computes and keeps the digests; the default is a cache of its own with version 1 of the key.
+
+    Raises:
+        ValueError: An argument is out of range.
+    """
+
+    name = "spread"
+
+    def __init__(
+        self, *, weight: float = 1.0, unknown_load: float = UNKNOWN_LOAD, digests: DigestCache | None = None
+    ) -> None:
+        super().__init__(digests)
+        self.weight = checked_weight(weight)
+        self.unknown_load = checked_unknown_load(unknown_load)
+
+    def scores(self, listing: Listing) -> Sequence[float]:
+        """Return the logarithm of `-capacity ** weight / ln(u)` of each candidate: it orders alike, and a huge weight fits."""
+        loads = assumed_loads(listing, self.unknown_load)
+        # Half a step up, because a digest of 0 has no logarithm.
+        units = [unit + 2.0**-65 for unit in unit_hashes(listing.digests)]
+        return [
+            self.weight * log(max(1.0 - load, LEAST_CAPACITY)) - log(-log(unit))
+            for unit, load in zip(units, loads, strict=True)
+        ]
