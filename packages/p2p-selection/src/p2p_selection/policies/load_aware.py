@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from p2p_selection.candidates import UNKNOWN_LOAD
-from p2p_selection.digests import DigestCache
+from p2p_selection.digests import DigestCache, unit_hashes
 from p2p_selection.policies._loads import assumed_loads, checked_unknown_load, checked_weight
 from p2p_selection.policies._scored import Listing, ScoredSelector
 
