@@ -2,6 +2,7 @@
 
 from p2p_selection.candidates import UNKNOWN_LOAD, Candidate, Target, known_load
 from p2p_selection.digests import DigestCache, KeyVersion, rendezvous_digest
+from p2p_selection.interfaces import SourceSelector
 from p2p_selection.policies import (
     DEFAULT_LEVELS,
     LEAST_CAPACITY,
@@ -29,6 +30,7 @@ __all__ = [
     "RandomOrder",
     "RendezvousHash",
     "ScoredSelector",
+    "SourceSelector",
     "Spread",
     "Target",
     "TopologyAware",

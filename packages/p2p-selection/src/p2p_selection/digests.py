@@ -2,15 +2,18 @@
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from hashlib import blake2b
 from itertools import starmap
 from math import nextafter
+from operator import attrgetter
 from struct import pack, unpack
 from typing import Final, Literal
 
 from p2p_selection.candidates import Candidate, Target
 
 KeyVersion = Literal[1, 2]
+_source = attrgetter("mx_source_id", "worker_id", "worker_rank")
 _Source = tuple[str, str, int]
 _Encode = Callable[[str, str, int], bytes]
 
@@ -79,23 +82,24 @@ class DigestCache:
             UnicodeEncodeError: A name or id holds a lone surrogate.
         """
         prefix = self._prefix(target.model_name, target.worker_id, target.worker_rank)
-        sources = [(c.mx_source_id, c.worker_id, c.worker_rank) for c in candidates]
-        if not self._size:
-            return self._compute(prefix, sources)
         known = self._kept.get(prefix)
-        if known is None:
-            digests = self._compute(prefix, sources)
-            self._keep(prefix, dict(zip(sources, digests, strict=True)))
-            return digests
-        self._kept.move_to_end(prefix)
-        try:
-            return [known[source] for source in sources]
-        except KeyError:
-            fresh = [source for source in dict.fromkeys(sources) if source not in known]
-            known.update(zip(fresh, self._compute(prefix, fresh), strict=True))
+        if known is not None:
+            self._kept.move_to_end(prefix)
+            # Most often, all are known; their ids are then looked up without being held.
+            with suppress(KeyError):
+                return list(map(known.__getitem__, map(_source, candidates)))
+        return self._add(prefix, list(map(_source, candidates)), known or {})
+
+    def _add(self, prefix: bytes, sources: Sequence[_Source], known: dict[_Source, int]) -> list[int]:
+        fresh = [source for source in sources if source not in known] if known else sources
+        digests = self._compute(prefix, fresh)
+        if known:
+            known = known | dict(zip(fresh, digests, strict=True))
+            digests = list(map(known.__getitem__, sources))
+        if self._size:
             # Only those listed now: what left the fleet is forgotten.
-            self._keep(prefix, {source: known[source] for source in sources})
-            return [known[source] for source in sources]
+            self._keep(prefix, dict(zip(sources, digests, strict=True)))
+        return digests
 
     def _keep(self, prefix: bytes, digests: dict[_Source, int]) -> None:
         self._kept[prefix] = digests
