@@ -2,6 +2,7 @@
 
 import math
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import blake2b
 
@@ -41,7 +42,7 @@ each_scored = pytest.mark.parametrize("selector", SCORED, ids=lambda selector: s
 each_weighted = pytest.mark.parametrize("policy", WEIGHTED, ids=lambda policy: policy.name)
 
 
-def distinct(loads: list[float]) -> list[Candidate]:
+def distinct(loads: Sequence[float | None]) -> list[Candidate]:
     return [Candidate("s", f"w{number}", 0, load) for number, load in enumerate(loads)]
 
 
@@ -185,9 +186,9 @@ def test_unknown_as_idle_gives_the_ordering_of_the_first_revision() -> None:
 @given(candidates=CANDIDATES, target=TARGETS)
 def test_kept_digests_change_nothing(candidates: list[Candidate], target: Target) -> None:
     for version in (1, 2):
-        kept = DigestCache(key_version=version, size=5)  # type: ignore[arg-type] # 1 and 2 are the versions
+        kept = DigestCache(key_version=version, size=5)
         for listed in (candidates, candidates[::2], candidates[::-1], candidates + candidates):
-            expected = [rendezvous_digest(c, target, key_version=version) for c in listed]  # type: ignore[arg-type]
+            expected = [rendezvous_digest(c, target, key_version=version) for c in listed]
             assert kept.digests(listed, target) == expected
 
 

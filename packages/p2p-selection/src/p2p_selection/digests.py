@@ -11,6 +11,7 @@ from struct import pack, unpack
 from typing import Final, Literal
 
 from p2p_selection.candidates import Candidate, Target
+from p2p_selection.errors import SettingError
 
 KeyVersion = Literal[1, 2]
 _source = attrgetter("mx_source_id", "worker_id", "worker_rank")
@@ -62,13 +63,16 @@ class DigestCache:
     Args:
         key_version: The form of the key.
         size: Most digests kept; those of the target that asked longest ago go first. Each takes some 250 bytes. 0 keeps none.
+
+    Raises:
+        SettingError: An argument is out of range.
     """
 
     def __init__(self, *, key_version: KeyVersion = 1, size: int = DEFAULT_CACHE_SIZE) -> None:
         if key_version not in (1, 2):
-            raise ValueError(f"key_version={key_version!r} is not allowed: 1 or 2 is")
+            raise SettingError("key_version", key_version, "1 or 2")
         if size < 0:
-            raise ValueError(f"size={size!r} is not allowed: 0, to keep nothing, or more is")
+            raise SettingError("size", size, "0, to keep nothing, or more")
         self.key_version: KeyVersion = key_version
         self._size = size
         self._prefix: _Encode = _bars_after if key_version == 1 else _lengths

@@ -3,6 +3,7 @@
 import math
 
 from p2p_selection.candidates import known_load
+from p2p_selection.errors import SettingError
 from p2p_selection.policies._scored import Listing
 
 
@@ -24,10 +25,10 @@ def checked_weight(weight: float) -> float:
     """Return the weight.
 
     Raises:
-        ValueError: It is negative or not finite.
+        SettingError: It is negative or not finite.
     """
     if not 0 <= weight < math.inf:
-        raise ValueError(f"weight={weight!r} is not allowed: a finite number of at least 0 is")
+        raise SettingError("weight", weight, "a finite number of at least 0")
     return float(weight)
 
 
@@ -35,8 +36,8 @@ def checked_unknown_load(unknown_load: float) -> float:
     """Return what an unknown load counts as.
 
     Raises:
-        ValueError: It isn't of 0 to 1.
+        SettingError: It isn't of 0 to 1.
     """
     if not 0 <= unknown_load <= 1:
-        raise ValueError(f"unknown_load={unknown_load!r} is not allowed: 0.0, idle, to 1.0, full, is")
+        raise SettingError("unknown_load", unknown_load, "0.0, idle, to 1.0, full,")
     return float(unknown_load)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from p2p_selection.candidates import UNKNOWN_LOAD
 from p2p_selection.digests import DigestCache
+from p2p_selection.errors import SettingError
 from p2p_selection.policies._loads import assumed_loads, checked_unknown_load
 from p2p_selection.policies._scored import Listing, ScoredSelector
 
@@ -24,7 +25,7 @@ class BoundedLoad(ScoredSelector):
         digests: Computes and keeps the digests; the default is a cache of its own with version 1 of the key.
 
     Raises:
-        ValueError: An argument is out of range.
+        SettingError: An argument is out of range.
     """
 
     name = "bounded_load"
@@ -35,7 +36,7 @@ class BoundedLoad(ScoredSelector):
         super().__init__(digests)
         # From 2 on, one of two sources could raise the bound above itself by its own load.
         if not 1 < factor < 2:
-            raise ValueError(f"factor={factor!r} is not allowed: more than 1 and less than 2 is")
+            raise SettingError("factor", factor, "more than 1 and less than 2")
         self.factor = factor
         self.unknown_load = checked_unknown_load(unknown_load)
 

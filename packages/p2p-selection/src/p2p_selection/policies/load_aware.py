@@ -19,7 +19,7 @@ class LoadAware(ScoredSelector):
         digests: Computes and keeps the digests; the default is a cache of its own with version 1 of the key.
 
     Raises:
-        ValueError: An argument is out of range.
+        SettingError: An argument is out of range.
     """
 
     name = "load_aware"

@@ -29,7 +29,7 @@ class Spread(ScoredSelector):
         digests: Computes and keeps the digests; the default is a cache of its own with version 1 of the key.
 
     Raises:
-        ValueError: An argument is out of range.
+        SettingError: An argument is out of range.
     """
 
     name = "spread"

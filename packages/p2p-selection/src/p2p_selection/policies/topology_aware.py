@@ -40,7 +40,7 @@ class TopologyAware(ScoredSelector):
         digests: Computes and keeps the digests; the default is a cache of its own with version 1 of the key.
 
     Raises:
-        ValueError: An argument is out of range.
+        SettingError: An argument is out of range.
     """
 
     name = "topology_aware"
