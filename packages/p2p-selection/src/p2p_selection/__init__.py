@@ -1,8 +1,21 @@
 """Which peer to pull model weights from: ranks candidates for one target, best first."""
 
+from p2p_selection.adapting import candidate_from
+from p2p_selection.adjusting import AdjustedLoads, Decay, InFlight, LoadView, Steady
+from p2p_selection.attempting import Feedback, attempt
 from p2p_selection.candidates import UNKNOWN_LOAD, Candidate, Target, known_load
+from p2p_selection.config import SelectionConfig
 from p2p_selection.digests import DigestCache, KeyVersion, rendezvous_digest
+from p2p_selection.errors import (
+    MalformedCandidateError,
+    MetadataMissError,
+    NoSourceLeftError,
+    SelectionError,
+    SettingError,
+)
+from p2p_selection.filtering import DEFAULT_MAX_AGE_MS, AcceleratorRule, CandidateFilter, accelerators_compatible
 from p2p_selection.interfaces import SourceSelector
+from p2p_selection.pipeline import Fate, Selection, SelectionPipeline, Verdict
 from p2p_selection.policies import (
     DEFAULT_LEVELS,
     LEAST_CAPACITY,
@@ -16,25 +29,53 @@ from p2p_selection.policies import (
     TopologyAware,
     shared_depth,
 )
+from p2p_selection.registry import ENTRY_POINTS, SelectorFactory, get_selector, register_selector, selector_names
 
 __all__ = [
     "DEFAULT_LEVELS",
+    "DEFAULT_MAX_AGE_MS",
+    "ENTRY_POINTS",
     "LEAST_CAPACITY",
     "UNKNOWN_LOAD",
+    "AcceleratorRule",
+    "AdjustedLoads",
     "BoundedLoad",
     "Candidate",
+    "CandidateFilter",
+    "Decay",
     "DigestCache",
+    "Fate",
+    "Feedback",
+    "InFlight",
     "KeyVersion",
     "Listing",
     "LoadAware",
+    "LoadView",
+    "MalformedCandidateError",
+    "MetadataMissError",
+    "NoSourceLeftError",
     "RandomOrder",
     "RendezvousHash",
     "ScoredSelector",
+    "Selection",
+    "SelectionConfig",
+    "SelectionError",
+    "SelectionPipeline",
+    "SelectorFactory",
+    "SettingError",
     "SourceSelector",
     "Spread",
+    "Steady",
     "Target",
     "TopologyAware",
+    "Verdict",
+    "accelerators_compatible",
+    "attempt",
+    "candidate_from",
+    "get_selector",
     "known_load",
+    "register_selector",
     "rendezvous_digest",
+    "selector_names",
     "shared_depth",
 ]

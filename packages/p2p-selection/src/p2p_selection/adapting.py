@@ -56,7 +56,7 @@ def _first(entry: object, *names: str) -> Any:
     return next((value for name in names if (value := getattr(entry, name, None)) is not None), None)
 
 
-def _check(candidate: Candidate) -> None:
+def _check(candidate: Any) -> None:  # whatever its type says, another process filled it
     for name in ("mx_source_id", "worker_id"):
         value = getattr(candidate, name)
         if not isinstance(value, str) or not value or not _encodes(value):
@@ -69,7 +69,7 @@ def _check(candidate: Candidate) -> None:
     load = candidate.source_load
     if load is not None and (isinstance(load, bool) or not isinstance(load, int | float)):
         raise MalformedCandidateError(f"source_load={load!r} is not a number")
-    if not isinstance(candidate.topology, Mapping):  # a registry's answer may hold anything
+    if not isinstance(candidate.topology, Mapping):
         raise MalformedCandidateError(f"topology={candidate.topology!r} is not a mapping")
 
 

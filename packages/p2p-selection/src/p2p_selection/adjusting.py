@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
+from p2p_selection._checks import checked_unknown_load
 from p2p_selection.candidates import UNKNOWN_LOAD, Candidate, Target, known_load
 from p2p_selection.errors import SettingError
 from p2p_selection.interfaces import SourceSelector
@@ -83,7 +84,7 @@ class Decay:
         self._now_ms = now_ms
         self._fresh_ms = fresh_ms
         self._half_life_ms = half_life_ms
-        self._unknown_load = unknown_load
+        self._unknown_load = checked_unknown_load(unknown_load)
 
     def __call__(self, candidate: Candidate) -> float | None:
         """Return the candidate's load as it counts now."""
@@ -146,7 +147,7 @@ class InFlight:
         if not 0 <= load_per_pull <= 1:
             raise SettingError("load_per_pull", load_per_pull, "0 to 1")
         self._load_per_pull = load_per_pull
-        self._unknown_load = unknown_load
+        self._unknown_load = checked_unknown_load(unknown_load)
         self._pulls: Counter[_Key] = Counter()
         self._lock = threading.Lock()
 

@@ -1,6 +1,5 @@
 """Tries sources one after the other until one gives the weights."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import nullcontext
 from typing import Protocol, TypeVar
@@ -50,6 +49,8 @@ async def attempt(
         SettingError: An argument is out of range.
         NoSourceLeftError: `budget` pulls failed, or no source is left; it holds every failure.
     """
+    import asyncio  # noqa: PLC0415 - whoever awaits this has it; whoever only ranks doesn't pay for it
+
     if budget < 1:
         raise SettingError("budget", budget, "1 or more")
     if not deadline_seconds > 0:

@@ -1,9 +1,6 @@
 """What the policies have in common that look at loads."""
 
-import math
-
 from p2p_selection.candidates import known_load
-from p2p_selection.errors import SettingError
 from p2p_selection.policies._scored import Listing
 
 
@@ -19,25 +16,3 @@ def assumed_loads(listing: Listing, unknown_load: float) -> list[float]:
 def _odd(source_load: float, unknown_load: float) -> float:
     load = known_load(source_load)
     return unknown_load if load is None else load
-
-
-def checked_weight(weight: float) -> float:
-    """Return the weight.
-
-    Raises:
-        SettingError: It is negative or not finite.
-    """
-    if not 0 <= weight < math.inf:
-        raise SettingError("weight", weight, "a finite number of at least 0")
-    return float(weight)
-
-
-def checked_unknown_load(unknown_load: float) -> float:
-    """Return what an unknown load counts as.
-
-    Raises:
-        SettingError: It isn't of 0 to 1.
-    """
-    if not 0 <= unknown_load <= 1:
-        raise SettingError("unknown_load", unknown_load, "0.0, idle, to 1.0, full,")
-    return float(unknown_load)

@@ -6,10 +6,11 @@ publishes in the place of a count that somebody would have to keep.
 
 from collections.abc import Sequence
 
+from p2p_selection._checks import checked_unknown_load
 from p2p_selection.candidates import UNKNOWN_LOAD
 from p2p_selection.digests import DigestCache
 from p2p_selection.errors import SettingError
-from p2p_selection.policies._loads import assumed_loads, checked_unknown_load
+from p2p_selection.policies._loads import assumed_loads
 from p2p_selection.policies._scored import Listing, ScoredSelector
 
 

@@ -7,9 +7,10 @@ on (0, 1), a source is first for a share of the targets that is its weight over 
 from collections.abc import Sequence
 from math import log
 
+from p2p_selection._checks import checked_unknown_load, checked_weight
 from p2p_selection.candidates import UNKNOWN_LOAD
 from p2p_selection.digests import DigestCache, unit_hashes
-from p2p_selection.policies._loads import assumed_loads, checked_unknown_load, checked_weight
+from p2p_selection.policies._loads import assumed_loads
 from p2p_selection.policies._scored import Listing, ScoredSelector
 
 LEAST_CAPACITY = 0.1

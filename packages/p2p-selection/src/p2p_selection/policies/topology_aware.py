@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
+from p2p_selection._checks import checked_unknown_load, checked_weight
 from p2p_selection.candidates import UNKNOWN_LOAD
 from p2p_selection.digests import DigestCache, unit_hashes
-from p2p_selection.policies._loads import assumed_loads, checked_unknown_load, checked_weight
+from p2p_selection.policies._loads import assumed_loads
 from p2p_selection.policies._scored import Listing, ScoredSelector
 
 DEFAULT_LEVELS = ("region", "zone", "datacenter", "block", "rack", "host", "numa")
