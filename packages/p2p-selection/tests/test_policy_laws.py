@@ -24,7 +24,7 @@ from p2p_selection import (
     known_load,
     rendezvous_digest,
 )
-from p2p_selection.digests import unit_hashes
+from p2p_selection._hashes import unit_hashes
 
 SCORED = [RendezvousHash(), LoadAware(), TopologyAware(weight=1.0), Spread(), BoundedLoad()]
 WEIGHTED = [LoadAware, TopologyAware, Spread]

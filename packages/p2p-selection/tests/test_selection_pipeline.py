@@ -9,10 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from p2p_selection import (
+    AttemptOutcome,
     Candidate,
     CandidateFilter,
     Fate,
     InFlight,
+    LoadAware,
     MalformedCandidateError,
     MetadataMissError,
     NoSourceLeftError,
@@ -52,7 +54,8 @@ def pipeline(clock: Clock | None = None, limit: int | None = 3) -> SelectionPipe
 
 
 def reasons(candidate: Candidate) -> str | None:
-    return CandidateFilter().reason(candidate, TARGET, NOW_MS)
+    refusal = CandidateFilter().reason(candidate, TARGET, NOW_MS)
+    return None if refusal is None else refusal[1]
 
 
 @pytest.mark.parametrize(
@@ -114,6 +117,10 @@ def test_a_selection_is_filtered_ordered_and_capped() -> None:
             SimpleNamespace(mx_source_id="s", worker_id="w", worker_rank=0, updated_at=1.5),
             "updated_at_ms=1.5 is not a time",
         ),
+        (Candidate("s", "w", 0, accelerator=7), "accelerator=7 is not a text"),  # type: ignore[arg-type] # from anywhere
+        (Candidate("s", "w", 0, endpoint=7), "endpoint=7 is not a text"),  # type: ignore[arg-type] # from anywhere
+        (Candidate("s", "w", 2**32), "worker_rank=4294967296 is not an integer of 0 to 4294967295"),
+        (Candidate("s", "w", 10**5000), "it can't be read: ValueError"),
         (
             SimpleNamespace(mx_source_id="s", worker_id="w", worker_rank=0, topology=["zone"]),
             "topology=['zone'] is not a",
@@ -152,7 +159,15 @@ def test_a_message_with_field_presence_is_read_as_a_candidate() -> None:
         "s", "w", 2, None, topology={"zone": "a"}, updated_at_ms=17, accelerator="cuda", status="READY"
     )
     assert candidate_from(FieldPresence(**fields, given=["source_load"])).source_load == 0.0
-    plain = SimpleNamespace(mx_source_id="s", worker_id="w", worker_rank=0, source_load=0.7, worker_grpc_endpoint="h:1")
+    plain = SimpleNamespace(
+        mx_source_id="s",
+        worker_id="w",
+        worker_rank=0,
+        source_load=0.7,
+        worker_grpc_endpoint="h:1",
+        accelerator=None,
+        status=None,
+    )
     assert candidate_from(plain) == Candidate("s", "w", 0, 0.7, endpoint="h:1")
 
 
@@ -160,7 +175,7 @@ def test_a_source_that_failed_comes_last_until_its_cool_down_is_over() -> None:
     clock = Clock()
     chosen = pipeline(clock, limit=2)
     first, second, *_ = chosen.select(FLEET, TARGET).sources
-    chosen.report_failure(first)
+    chosen.attempted(first, AttemptOutcome.TRANSFER_RETRY, 1.0)
     after = chosen.select(FLEET, TARGET)
     assert first not in after.sources
     assert after.sources[0] == second
@@ -169,15 +184,27 @@ def test_a_source_that_failed_comes_last_until_its_cool_down_is_over() -> None:
     assert verdict.reason == "a pull from it failed; last for 60 s more"
     clock.seconds = 60.0
     assert chosen.select(FLEET, TARGET).sources[0] == first
-    chosen.report_failure(first)
-    chosen.report_success(first)
+    chosen.attempted(first, AttemptOutcome.TRANSFER_RETRY, 1.0)
+    chosen.attempted(first, AttemptOutcome.SUCCESS, 1.0)
     assert chosen.select(FLEET, TARGET).sources[0] == first
 
 
 def test_the_only_source_is_tried_though_it_failed() -> None:
     chosen = pipeline()
-    chosen.report_failure(FLEET[0])
+    chosen.attempted(FLEET[0], AttemptOutcome.TRANSFER_FALLBACK, 1.0)
     assert chosen.select(FLEET[:1], TARGET).sources == (FLEET[0],)
+
+
+def test_one_source_listed_twice_has_two_fates() -> None:
+    selection = pipeline(limit=1).select([FLEET[0], FLEET[0]], TARGET)
+    assert selection.sources == (FLEET[0],)
+    assert [verdict.fate for verdict in selection.verdicts] == [Fate.CHOSEN, Fate.CANDIDATE]
+
+
+def test_a_load_of_any_size_is_a_load() -> None:
+    huge = Candidate("s", "w", 0, 10**400)
+    selection = SelectionPipeline(LoadAware()).select([huge, Candidate("s", "v", 0, 0.0)], TARGET)
+    assert [c.worker_id for c in selection.sources] == ["v", "w"]
 
 
 def test_nothing_listed_is_nothing_to_try() -> None:

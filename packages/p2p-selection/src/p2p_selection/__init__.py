@@ -2,20 +2,35 @@
 
 from p2p_selection.adapting import candidate_from
 from p2p_selection.adjusting import AdjustedLoads, Decay, InFlight, LoadView, Steady
-from p2p_selection.attempting import Feedback, attempt
-from p2p_selection.candidates import UNKNOWN_LOAD, Candidate, Target, known_load
+from p2p_selection.attempting import attempt
+from p2p_selection.candidates import UNKNOWN_LOAD, Candidate, SourceKey, Target, known_load
 from p2p_selection.config import SelectionConfig
 from p2p_selection.digests import DigestCache, KeyVersion, rendezvous_digest
 from p2p_selection.errors import (
     MalformedCandidateError,
+    MetadataLookupError,
     MetadataMissError,
     NoSourceLeftError,
     SelectionError,
     SettingError,
 )
-from p2p_selection.filtering import DEFAULT_MAX_AGE_MS, AcceleratorRule, CandidateFilter, accelerators_compatible
-from p2p_selection.interfaces import SourceSelector
-from p2p_selection.pipeline import Fate, Selection, SelectionPipeline, Verdict
+from p2p_selection.explaining import Explanation
+from p2p_selection.filtering import (
+    DEFAULT_MAX_AGE_MS,
+    AcceleratorRule,
+    CandidateFilter,
+    DropReason,
+    accelerators_compatible,
+)
+from p2p_selection.interfaces import (
+    Account,
+    Accountable,
+    AttemptOutcome,
+    Feedback,
+    SelectionHook,
+    SourceSelector,
+)
+from p2p_selection.pipeline import SelectionPipeline
 from p2p_selection.policies import (
     DEFAULT_LEVELS,
     LEAST_CAPACITY,
@@ -30,6 +45,7 @@ from p2p_selection.policies import (
     shared_depth,
 )
 from p2p_selection.registry import ENTRY_POINTS, SelectorFactory, get_selector, register_selector, selector_names
+from p2p_selection.selection import Fate, Selection, Stage, Verdict
 
 __all__ = [
     "DEFAULT_LEVELS",
@@ -38,12 +54,17 @@ __all__ = [
     "LEAST_CAPACITY",
     "UNKNOWN_LOAD",
     "AcceleratorRule",
+    "Account",
+    "Accountable",
     "AdjustedLoads",
+    "AttemptOutcome",
     "BoundedLoad",
     "Candidate",
     "CandidateFilter",
     "Decay",
     "DigestCache",
+    "DropReason",
+    "Explanation",
     "Fate",
     "Feedback",
     "InFlight",
@@ -52,6 +73,7 @@ __all__ = [
     "LoadAware",
     "LoadView",
     "MalformedCandidateError",
+    "MetadataLookupError",
     "MetadataMissError",
     "NoSourceLeftError",
     "RandomOrder",
@@ -60,11 +82,14 @@ __all__ = [
     "Selection",
     "SelectionConfig",
     "SelectionError",
+    "SelectionHook",
     "SelectionPipeline",
     "SelectorFactory",
     "SettingError",
+    "SourceKey",
     "SourceSelector",
     "Spread",
+    "Stage",
     "Steady",
     "Target",
     "TopologyAware",

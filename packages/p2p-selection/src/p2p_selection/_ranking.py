@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from heapq import nlargest
 from typing import Any, Protocol, TypeVar
 
+from p2p_selection._hashes import Hashes
 from p2p_selection.candidates import Candidate
 
 
@@ -14,29 +15,23 @@ class _Score(Protocol):
 _ScoreT = TypeVar("_ScoreT", bound=_Score)
 
 
-def rank_all(candidates: Sequence[Candidate], scores: Sequence[_ScoreT], digests: Sequence[int]) -> list[Candidate]:
+def rank_all(candidates: Sequence[Candidate], scores: Sequence[_ScoreT], hashes: Hashes) -> list[Candidate]:
     """Return all candidates, best score first; equal scores by digest, highest first, then by their ids, ascending."""
-    places: Sequence[int] = range(len(candidates))
-    if len(set(scores)) < len(candidates):
-        by_ids = sorted(places, key=lambda place: _ids(candidates[place]))
-        places = sorted(by_ids, key=digests.__getitem__, reverse=True)
+    if scores is hashes.units:
+        return [candidates[place] for place in hashes.by_digest]
+    # A stable sort of the places by digest leaves equal scores as they should be. Where that order isn't known from an
+    # earlier list, it is worth its cost only if there are equal scores.
+    ordered = hashes.reused or len(set(scores)) < len(candidates)
+    places: Sequence[int] = hashes.by_digest if ordered else range(len(candidates))
     return [candidates[place] for place in sorted(places, key=scores.__getitem__, reverse=True)]
 
 
-def rank_top(
-    candidates: Sequence[Candidate], scores: Sequence[_ScoreT], digests: Sequence[int], k: int
-) -> list[Candidate]:
+def rank_top(candidates: Sequence[Candidate], scores: Sequence[_ScoreT], hashes: Hashes, k: int) -> list[Candidate]:
     """Return the first `k` of what `rank_all` returns, without ordering the rest."""
     if not 0 < k < len(candidates):
-        return rank_all(candidates, scores, digests) if k > 0 else []
+        return rank_all(candidates, scores, hashes) if k > 0 else []
     least = nlargest(k, scores)[-1]
     places = [place for place, score in enumerate(scores) if not score < least]
-    return rank_all(
-        [candidates[place] for place in places],
-        [scores[place] for place in places],
-        [digests[place] for place in places],
-    )[:k]
-
-
-def _ids(candidate: Candidate) -> tuple[str, str, int]:
-    return candidate.mx_source_id, candidate.worker_id, candidate.worker_rank
+    source_ids, worker_ids, ranks = ([column[place] for place in places] for column in hashes.sources)
+    best = Hashes((source_ids, worker_ids, ranks), [hashes.digests[place] for place in places])
+    return rank_all([candidates[place] for place in places], [scores[place] for place in places], best)[:k]

@@ -9,6 +9,9 @@ from p2p_selection.errors import MalformedCandidateError
 _STATUSES: Final[Mapping[object, str]] = {0: "UNKNOWN", 1: "INITIALIZING", 2: "READY", 3: "STALE"}
 """`SourceStatus` of modelexpress, whose messages hold the number."""
 
+_MAX_RANK: Final = 0xFFFF_FFFF
+"""The wire's uint32; a number of thousands of digits, which JSON can hold, has no text that Python would write."""
+
 
 def candidate_from(entry: object) -> Candidate:
     """Return the candidate that an entry of a list describes.
@@ -18,19 +21,21 @@ def candidate_from(entry: object) -> Candidate:
     field of a protobuf message that isn't set is unknown, not its default.
 
     Raises:
-        MalformedCandidateError: An id is no text that UTF-8 can carry, or empty; the rank or the time isn't an integer of at
-            least 0; the load isn't a number; or the topology isn't a mapping of texts.
+        MalformedCandidateError: An id is no text that UTF-8 can carry, or empty; the rank isn't an integer
+            of 0 to 2**32 - 1, or the time none; the load isn't a number; or the topology isn't a mapping of texts.
     """
     try:
         candidate = entry if isinstance(entry, Candidate) else _read(entry)
+        _check(candidate)
+    except MalformedCandidateError:
+        raise
     except Exception as error:
         raise MalformedCandidateError(f"it can't be read: {type(error).__name__}: {error}") from error
-    _check(candidate)
     return candidate
 
 
 def _read(entry: object) -> Candidate:
-    status = getattr(entry, "status", "")
+    status = getattr(entry, "status", None)
     return Candidate(
         mx_source_id=getattr(entry, "mx_source_id", ""),
         worker_id=getattr(entry, "worker_id", ""),
@@ -39,8 +44,8 @@ def _read(entry: object) -> Candidate:
         topology=getattr(entry, "topology", None) or {},
         updated_at_ms=_first(entry, "updated_at_ms", "updated_at"),
         endpoint=_first(entry, "endpoint", "worker_grpc_endpoint", "metadata_endpoint") or None,
-        accelerator=getattr(entry, "accelerator", ""),
-        status=_STATUSES.get(status, str(status)),
+        accelerator=getattr(entry, "accelerator", None) or "",
+        status="" if status is None else _STATUSES.get(status, str(status).removeprefix("SOURCE_STATUS_")),
     )
 
 
@@ -61,9 +66,13 @@ def _check(candidate: Any) -> None:  # whatever its type says, another process f
         value = getattr(candidate, name)
         if not isinstance(value, str) or not value or not _encodes(value):
             raise MalformedCandidateError(f"{name}={value!r} is not a text that UTF-8 can carry")
+    for name in ("accelerator", "status", "endpoint"):
+        value = getattr(candidate, name)
+        if not isinstance(value, str) and (name, value) != ("endpoint", None):
+            raise MalformedCandidateError(f"{name}={value!r} is not a text")
     rank, updated = candidate.worker_rank, candidate.updated_at_ms
-    if isinstance(rank, bool) or not isinstance(rank, int) or rank < 0:
-        raise MalformedCandidateError(f"worker_rank={rank!r} is not an integer of at least 0")
+    if isinstance(rank, bool) or not isinstance(rank, int) or not 0 <= rank <= _MAX_RANK:
+        raise MalformedCandidateError(f"worker_rank={rank!r} is not an integer of 0 to {_MAX_RANK}")
     if updated is not None and (isinstance(updated, bool) or not isinstance(updated, int)):
         raise MalformedCandidateError(f"updated_at_ms={updated!r} is not a time in milliseconds")
     load = candidate.source_load

@@ -2,19 +2,17 @@
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
 from p2p_selection._checks import checked_unknown_load
-from p2p_selection.candidates import UNKNOWN_LOAD, Candidate, Target, known_load
+from p2p_selection.candidates import UNKNOWN_LOAD, Candidate, SourceKey, Target, known_load
 from p2p_selection.errors import SettingError
-from p2p_selection.interfaces import SourceSelector
+from p2p_selection.interfaces import Account, Accountable, SourceSelector
 
 LoadView = Callable[[Candidate], float | None]
 """What a puller takes a candidate's load for: 0 to 1, or None for unknown."""
-
-_Key = tuple[str, str, int]
 
 
 class AdjustedLoads:
@@ -42,6 +40,12 @@ class AdjustedLoads:
         """Return the first `k` of what `order` returns."""
         seen = self._seen(candidates)
         return [seen[id(view)][1] for view in self._selector.top((view for view, _ in seen.values()), target, k)]
+
+    def accounts(self, candidates: Iterable[Candidate], target: Target) -> Sequence[Account]:
+        """Return the policy's accounts, in the order given; none from a policy that gives none."""
+        if not isinstance(self._selector, Accountable):
+            return []
+        return self._selector.accounts((view for view, _ in self._seen(candidates).values()), target)
 
     def _seen(self, candidates: Iterable[Candidate]) -> dict[int, tuple[Candidate, Candidate]]:
         pairs = []
@@ -117,12 +121,12 @@ class Steady:
             raise SettingError("size", size, "1 or more")
         self._band = band
         self._size = size
-        self._held: dict[_Key, float | None] = {}
+        self._held: dict[SourceKey, float | None] = {}
 
     def __call__(self, candidate: Candidate) -> float | None:
         """Return the load that counts, and remember it."""
         load = known_load(candidate.source_load)
-        key = _key(candidate)
+        key = candidate.key
         held = self._held.get(key)
         if load is not None and held is not None and abs(load - held) <= self._band:
             return held
@@ -148,12 +152,12 @@ class InFlight:
             raise SettingError("load_per_pull", load_per_pull, "0 to 1")
         self._load_per_pull = load_per_pull
         self._unknown_load = checked_unknown_load(unknown_load)
-        self._pulls: Counter[_Key] = Counter()
+        self._pulls: Counter[SourceKey] = Counter()
         self._lock = threading.Lock()
 
     def __call__(self, candidate: Candidate) -> float | None:
         """Return the candidate's load with this process' pulls on top, at most 1; without any, its load as it is."""
-        pulls = self._pulls[_key(candidate)]
+        pulls = self._pulls[candidate.key]
         load = known_load(candidate.source_load)
         if not pulls:
             return load
@@ -162,7 +166,7 @@ class InFlight:
     @contextmanager
     def pulling(self, candidate: Candidate) -> Iterator[None]:
         """Count a pull from the candidate while the block runs."""
-        key = _key(candidate)
+        key = candidate.key
         with self._lock:
             self._pulls[key] += 1
         try:
@@ -172,7 +176,3 @@ class InFlight:
                 self._pulls[key] -= 1
                 if not self._pulls[key]:
                     del self._pulls[key]
-
-
-def _key(candidate: Candidate) -> _Key:
-    return candidate.mx_source_id, candidate.worker_id, candidate.worker_rank

@@ -1,26 +1,16 @@
 """Tries sources one after the other until one gives the weights."""
 
+import time
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import nullcontext
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from p2p_selection.adjusting import InFlight
 from p2p_selection.candidates import Candidate
 from p2p_selection.errors import MetadataMissError, NoSourceLeftError, SettingError
+from p2p_selection.interfaces import AttemptOutcome, Feedback
 
 ResultT = TypeVar("ResultT")
-
-
-class Feedback(Protocol):
-    """Learns how pulls ended; a `SelectionPipeline` does."""
-
-    def report_failure(self, candidate: Candidate) -> None:
-        """A pull from the candidate failed, or took too long."""
-        ...
-
-    def report_success(self, candidate: Candidate) -> None:
-        """A pull from the candidate gave the weights."""
-        ...
 
 
 async def attempt(
@@ -31,6 +21,7 @@ async def attempt(
     deadline_seconds: float = 300.0,
     feedback: Feedback | None = None,
     in_flight: InFlight | None = None,
+    monotonic: Callable[[], float] = time.monotonic,
 ) -> tuple[Candidate, ResultT]:
     """Pull from the first source that gives the weights, in the given order.
 
@@ -39,8 +30,9 @@ async def attempt(
         pull: Pulls from one source. It raises `MetadataMissError` when there was nothing to try.
         budget: Most pulls that may fail, above 0.
         deadline_seconds: Longest one pull may take, above 0; it is then cancelled and counts as failed.
-        feedback: Is told of each pull that failed or succeeded.
+        feedback: Is told how each attempt ended; the pipeline that chose the candidates.
         in_flight: Counts each pull while it runs.
+        monotonic: Seconds, for how long an attempt took.
 
     Returns:
         The source and what `pull` returned.
@@ -57,25 +49,31 @@ async def attempt(
         raise SettingError("deadline_seconds", deadline_seconds, "more than 0")
     failures: list[tuple[Candidate, Exception]] = []
     spent = 0
-    for candidate in candidates:
+    sources = list(candidates)
+    for number, candidate in enumerate(sources, 1):
+        started = monotonic()
+        error: Exception | None = None
+        deadline = asyncio.timeout(deadline_seconds)
         try:
             with nullcontext() if in_flight is None else in_flight.pulling(candidate):
-                async with asyncio.timeout(deadline_seconds):
+                async with deadline:
                     result = await pull(candidate)
-        except MetadataMissError as error:
-            failures.append((candidate, error))
-            continue
-        except Exception as error:  # noqa: BLE001 - whatever a transfer raises, the next source may do
-            failures.append((candidate, error))
-            if feedback is not None:
-                feedback.report_failure(candidate)
+        except MetadataMissError as miss:
+            outcome, error = AttemptOutcome.METADATA_MISS, miss
+        except Exception as failure:  # noqa: BLE001 - whatever a transfer raises, the next source may do
+            error = TimeoutError(f"not done within {deadline_seconds:g} s") if deadline.expired() else failure
             spent += 1
-            if spent == budget:
-                break
+            last = spent == budget or number == len(sources)
+            outcome = AttemptOutcome.TRANSFER_FALLBACK if last else AttemptOutcome.TRANSFER_RETRY
         else:
-            if feedback is not None:
-                feedback.report_success(candidate)
+            outcome = AttemptOutcome.SUCCESS
+        if feedback is not None:
+            feedback.attempted(candidate, outcome, monotonic() - started, error)
+        if error is None:
             return candidate, result
+        failures.append((candidate, error))
+        if spent == budget:
+            break
     raise NoSourceLeftError(_account(failures, spent, budget), failures)
 
 

@@ -1,8 +1,10 @@
 """Who pulls, and whom it can pull from."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+SourceKey = tuple[str, str, int]
+"""What tells a source from all others: its `mx_source_id`, `worker_id` and `worker_rank`."""
 
 UNKNOWN_LOAD = 0.5
 """What a load that nobody knows counts as: between measured idle and full. modelexpress 0.7.0 has the same prior."""
@@ -57,12 +59,17 @@ class Candidate:
     accelerator: str = ""
     status: str = ""
 
+    @property
+    def key(self) -> SourceKey:
+        """What tells it from all other sources."""
+        return self.mx_source_id, self.worker_id, self.worker_rank
+
 
 def known_load(source_load: float | None) -> float | None:
     """Return a load as policies use it: 0.0 to 1.0, or None for unknown.
 
     Finite values are clamped, and +Inf is full. NaN and -Inf measure nothing, so they are unknown; they never pass for idle.
     """
-    if source_load is None or math.isnan(source_load) or source_load == -math.inf:
+    if source_load is None or not source_load > float("-inf"):
         return None
     return min(1.0, max(0.0, source_load))

@@ -32,6 +32,7 @@ class SelectionConfig:
         key_version: The form of the key that is hashed; version 1 is that of modelexpress 0.7.0.
         seed: Makes the orders of `random` repeatable, or None.
         metrics_enabled: Metrics are wanted (MX_METRICS_ENABLED).
+        metrics_scheme: Value of the metrics' label `scheme`, which tells deployments apart (MX_METRICS_SCHEME).
         metrics_source_id_label: Metrics tell sources apart, with a series each (MX_METRICS_SOURCE_ID_LABEL).
     """
 
@@ -44,6 +45,7 @@ class SelectionConfig:
     key_version: KeyVersion = 1
     seed: int | None = None
     metrics_enabled: bool = False
+    metrics_scheme: str = ""
     metrics_source_id_label: bool = False
 
     @classmethod
@@ -65,6 +67,7 @@ class SelectionConfig:
             topology_levels=tuple(filter(None, levels)) or DEFAULT_LEVELS,
             topology=_topology(environ),
             metrics_enabled=_flag(environ, "MX_METRICS_ENABLED"),
+            metrics_scheme=environ.get("MX_METRICS_SCHEME", ""),
             metrics_source_id_label=_flag(environ, "MX_METRICS_SOURCE_ID_LABEL"),
         )
 

@@ -1,26 +1,25 @@
 """The digest of a pair of target and source, which all policies but `random` build on."""
 
+import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Sequence
 from hashlib import blake2b
 from itertools import starmap
-from math import nextafter
 from operator import attrgetter
 from struct import pack, unpack
 from typing import Final, Literal
 
+from p2p_selection._hashes import Hashes, Sources
 from p2p_selection.candidates import Candidate, Target
 from p2p_selection.errors import SettingError
 
 KeyVersion = Literal[1, 2]
-_source = attrgetter("mx_source_id", "worker_id", "worker_rank")
+"""The form of the key that is hashed: 1 is that of modelexpress 0.7.0, 2 has no collisions."""
 _Source = tuple[str, str, int]
 _Encode = Callable[[str, str, int], bytes]
 
 _DIGEST_BYTES: Final = 8
-_TWO_64: Final = 1 << 64
-_BELOW_ONE: Final = nextafter(1.0, 0.0)
+_mx_source_id, _worker_id, _worker_rank = map(attrgetter, ("mx_source_id", "worker_id", "worker_rank"))
 DEFAULT_CACHE_SIZE: Final = 131_072
 
 
@@ -51,14 +50,10 @@ def _lengths(*parts: str | int) -> bytes:
     return b"".join(pack(">I", len(text)) + text for text in texts)
 
 
-def unit_hashes(digests: Sequence[int]) -> list[float]:
-    """Return each digest as a number of [0, 1): `digest / 2**64`, kept below 1 where rounding would reach it."""
-    units = [digest / _TWO_64 for digest in digests]
-    return units if max(units, default=0.0) < 1.0 else [min(unit, _BELOW_ONE) for unit in units]
-
-
 class DigestCache:
     """Computes digests, and keeps those of targets that asked before: a target ranks the same sources again with new loads.
+
+    May be shared by threads.
 
     Args:
         key_version: The form of the key.
@@ -77,41 +72,51 @@ class DigestCache:
         self._size = size
         self._prefix: _Encode = _bars_after if key_version == 1 else _lengths
         self._suffix: _Encode = _bars_between if key_version == 1 else _lengths
-        self._kept: OrderedDict[bytes, dict[_Source, int]] = OrderedDict()
+        self._kept: OrderedDict[bytes, Hashes] = OrderedDict()
+        self._total = 0
+        self._lock = threading.Lock()
 
     def digests(self, candidates: Sequence[Candidate], target: Target) -> list[int]:
-        """Return the digest of each candidate for `target`, in the order of `candidates`.
+        """Return the digest of each candidate for `target`, in the order of `candidates`, in a new list.
+
+        Raises:
+            UnicodeEncodeError: A name or id holds a lone surrogate.
+        """
+        return list(self.hashes(candidates, target).digests)
+
+    def hashes(self, candidates: Sequence[Candidate], target: Target) -> Hashes:
+        """Return the digests with what follows from them; they may be shared with later callers.
 
         Raises:
             UnicodeEncodeError: A name or id holds a lone surrogate.
         """
         prefix = self._prefix(target.model_name, target.worker_id, target.worker_rank)
-        known = self._kept.get(prefix)
-        if known is not None:
-            self._kept.move_to_end(prefix)
-            # Most often, all are known; their ids are then looked up without being held.
-            with suppress(KeyError):
-                return list(map(known.__getitem__, map(_source, candidates)))
-        return self._add(prefix, list(map(_source, candidates)), known or {})
+        # Columns, because a tuple for each of 100,000 sources would take as long as all else.
+        sources: Sources = (
+            list(map(_mx_source_id, candidates)),
+            list(map(_worker_id, candidates)),
+            list(map(_worker_rank, candidates)),
+        )
+        kept = self._kept.get(prefix)
+        if kept is not None and kept.sources == sources:
+            kept.reused = True
+            fresh = kept
+        else:
+            fresh = Hashes(sources, self._compute(prefix, sources, kept))
+        self._keep(prefix, fresh)
+        return fresh
 
-    def _add(self, prefix: bytes, sources: Sequence[_Source], known: dict[_Source, int]) -> list[int]:
-        fresh = [source for source in sources if source not in known] if known else sources
-        digests = self._compute(prefix, fresh)
-        if known:
-            known = known | dict(zip(fresh, digests, strict=True))
-            digests = list(map(known.__getitem__, sources))
-        if self._size:
-            # Only those listed now: what left the fleet is forgotten.
-            self._keep(prefix, dict(zip(sources, digests, strict=True)))
-        return digests
+    def _compute(self, prefix: bytes, sources: Sources, kept: Hashes | None) -> list[int]:
+        listed: Iterable[_Source] = zip(*sources, strict=True)
+        if kept is None:
+            return self._hash(prefix, listed)
+        known: dict[_Source, int] = dict(zip(zip(*kept.sources, strict=True), kept.digests, strict=True))
+        keys = list(listed)
+        new = [source for source in keys if source not in known]
+        known.update(zip(new, self._hash(prefix, new), strict=True))
+        return list(map(known.__getitem__, keys))
 
-    def _keep(self, prefix: bytes, digests: dict[_Source, int]) -> None:
-        self._kept[prefix] = digests
-        total = sum(map(len, self._kept.values()))
-        while total > self._size:
-            total -= len(self._kept.popitem(last=False)[1])
-
-    def _compute(self, prefix: bytes, sources: Sequence[_Source]) -> list[int]:
+    def _hash(self, prefix: bytes, sources: Iterable[_Source]) -> list[int]:
         # The target's part is hashed once and copied, and all digests become numbers in one step.
         start = blake2b(prefix, digest_size=_DIGEST_BYTES)
         digests = []
@@ -120,3 +125,14 @@ class DigestCache:
             hashed.update(key)
             digests.append(hashed.digest())
         return list(unpack(f">{len(digests)}Q", b"".join(digests)))
+
+    def _keep(self, prefix: bytes, hashes: Hashes) -> None:
+        """Keep the last list of this target only, so that what left the fleet is forgotten."""
+        if not self._size:
+            return
+        with self._lock:
+            replaced = self._kept.pop(prefix, None)
+            self._kept[prefix] = hashes
+            self._total += len(hashes.digests) - (0 if replaced is None else len(replaced.digests))
+            while self._total > self._size:
+                self._total -= len(self._kept.popitem(last=False)[1].digests)

@@ -4,6 +4,7 @@ SelectionError
 ├── SettingError             a setting is out of range; nothing was made
 ├── MalformedCandidateError  an entry of a list can't be a candidate; the others are ranked without it
 ├── MetadataMissError        raised by a caller's pull: the source has no metadata, so nothing was tried with it
+│   └── MetadataLookupError  the same, because looking the metadata up failed
 └── NoSourceLeftError        every source that could be tried failed, or there was none
 """
 
@@ -33,6 +34,10 @@ class MalformedCandidateError(SelectionError, ValueError):
 
 class MetadataMissError(SelectionError):
     """For a `pull` to raise when the source's metadata isn't there: the next source is tried, and no attempt is used up."""
+
+
+class MetadataLookupError(MetadataMissError):
+    """For a `pull` to raise when the registry couldn't be asked for the source's metadata; counted apart from a missing one."""
 
 
 class NoSourceLeftError(SelectionError):

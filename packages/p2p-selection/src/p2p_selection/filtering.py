@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import StrEnum
 
 from p2p_selection.candidates import Candidate, Target
 
@@ -10,6 +11,18 @@ DEFAULT_MAX_AGE_MS = 90_000
 
 AcceleratorRule = Callable[[str, str], bool]
 """Tells whether a target (first) can use the weights in a source's (second) accelerator memory."""
+
+
+class DropReason(StrEnum):
+    """Why a target can't use an entry of a list."""
+
+    MALFORMED = "malformed"
+    RANK = "rank"
+    OWN = "own"
+    STATUS = "status"
+    STALE = "stale"
+    ACCELERATOR = "accelerator"
+
 
 _CROSS = frozenset({"cuda", "xpu"})
 
@@ -41,19 +54,24 @@ class CandidateFilter:
     max_age_ms: int | None = DEFAULT_MAX_AGE_MS
     accelerators: AcceleratorRule = accelerators_compatible
 
-    def reason(self, candidate: Candidate, target: Target, now_ms: int) -> str | None:
-        """Return why `target` can't pull from the candidate at `now_ms`, Unix milliseconds; None when it can."""
-        if candidate.worker_id == target.worker_id:
-            return "it is the target itself"
-        if candidate.endpoint is not None and candidate.endpoint == target.endpoint:
-            return f"its endpoint {candidate.endpoint} is the target's own: an earlier process of it"
+    def reason(self, candidate: Candidate, target: Target, now_ms: int) -> tuple[DropReason, str] | None:
+        """Return why `target` can't pull from the candidate at `now_ms`, Unix milliseconds; None when it can.
+
+        The rank comes first and the accelerator last, so that what is left after each can be counted.
+        """
         if candidate.worker_rank != target.worker_rank:
-            return f"rank {candidate.worker_rank}, the target wants {target.worker_rank}"
+            return DropReason.RANK, f"rank {candidate.worker_rank}, the target wants {target.worker_rank}"
+        if candidate.worker_id == target.worker_id:
+            return DropReason.OWN, "it is the target itself"
+        if candidate.endpoint is not None and candidate.endpoint == target.endpoint:
+            return DropReason.OWN, f"its endpoint {candidate.endpoint} is the target's own: an earlier process of it"
         if candidate.status and candidate.status.upper() != "READY":
-            return f"status {candidate.status}, not READY"
+            return DropReason.STATUS, f"status {candidate.status}, not READY"
+        if (age := self._age(candidate.updated_at_ms, now_ms)) is not None:
+            return DropReason.STALE, age
         if not self.accelerators(target.accelerator, candidate.accelerator):
-            return f"accelerator {candidate.accelerator} doesn't suit {target.accelerator}"
-        return self._age(candidate.updated_at_ms, now_ms)
+            return DropReason.ACCELERATOR, f"accelerator {candidate.accelerator} doesn't suit {target.accelerator}"
+        return None
 
     def _age(self, updated_at_ms: int | None, now_ms: int) -> str | None:
         if self.max_age_ms is None or updated_at_ms is None:

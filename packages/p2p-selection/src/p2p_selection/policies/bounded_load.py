@@ -4,14 +4,19 @@ After Mirrokni, Thorup and Zadimoghaddam, "Consistent hashing with bounded loads
 publishes in the place of a count that somebody would have to keep.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from math import fsum
+from typing import Final
 
 from p2p_selection._checks import checked_unknown_load
-from p2p_selection.candidates import UNKNOWN_LOAD
+from p2p_selection.candidates import UNKNOWN_LOAD, Candidate, Target
 from p2p_selection.digests import DigestCache
 from p2p_selection.errors import SettingError
+from p2p_selection.interfaces import Account
 from p2p_selection.policies._loads import assumed_loads
 from p2p_selection.policies._scored import Listing, ScoredSelector
+
+_ABOVE_ALL: Final = 1 << 64
 
 
 class BoundedLoad(ScoredSelector):
@@ -41,8 +46,31 @@ class BoundedLoad(ScoredSelector):
         self.factor = factor
         self.unknown_load = checked_unknown_load(unknown_load)
 
-    def scores(self, listing: Listing) -> Sequence[tuple[bool, int]]:
-        """Return whether each candidate is within the bound, and its digest."""
+    def scores(self, listing: Listing) -> Sequence[int]:
+        """Return the digest of each candidate, those within the bound above all others."""
         loads = assumed_loads(listing, self.unknown_load)
-        bound = self.factor * sum(loads) / max(1, len(loads))
-        return [(load <= bound, digest) for load, digest in zip(loads, listing.digests, strict=True)]
+        bound = self._bound(loads)
+        return [
+            digest + _ABOVE_ALL if load <= bound else digest
+            for load, digest in zip(loads, listing.digests, strict=True)
+        ]
+
+    def accounts(self, candidates: Iterable[Candidate], target: Target) -> list[Account]:
+        """Return how each candidate came by its score, in the order given."""
+        listing = self.listing(candidates, target)
+        loads = assumed_loads(listing, self.unknown_load)
+        bound = self._bound(loads)
+        return [
+            Account(
+                digest=digest,
+                counted_load=load,
+                tier=int(load <= bound),
+                score=unit,
+                why="" if load <= bound else f"load above {bound:.2f}, the bound: after all within it",
+            )
+            for digest, load, unit in zip(listing.digests, loads, listing.units, strict=True)
+        ]
+
+    def _bound(self, loads: Sequence[float]) -> float:
+        # Exact, so that the bound doesn't depend on the order of the list.
+        return self.factor * fsum(loads) / max(1, len(loads))

@@ -1,10 +1,11 @@
 """Rendezvous hashing less a penalty for load, as modelexpress 0.7.0 defines it where its load is a number."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from p2p_selection._checks import checked_unknown_load, checked_weight
-from p2p_selection.candidates import UNKNOWN_LOAD
-from p2p_selection.digests import DigestCache, unit_hashes
+from p2p_selection.candidates import UNKNOWN_LOAD, Candidate, Target
+from p2p_selection.digests import DigestCache
+from p2p_selection.interfaces import Account
 from p2p_selection.policies._loads import assumed_loads
 from p2p_selection.policies._scored import Listing, ScoredSelector
 
@@ -36,4 +37,13 @@ class LoadAware(ScoredSelector):
         """Return `unit - weight * load` of each candidate."""
         weight = self.weight
         loads = assumed_loads(listing, self.unknown_load)
-        return [unit - weight * load for unit, load in zip(unit_hashes(listing.digests), loads, strict=True)]
+        return [unit - weight * load for unit, load in zip(listing.units, loads, strict=True)]
+
+    def accounts(self, candidates: Iterable[Candidate], target: Target) -> list[Account]:
+        """Return how each candidate came by its score, in the order given."""
+        listing = self.listing(candidates, target)
+        loads = assumed_loads(listing, self.unknown_load)
+        return [
+            Account(digest=digest, counted_load=load, penalty=self.weight * load, score=score)
+            for digest, load, score in zip(listing.digests, loads, self.scores(listing), strict=True)
+        ]

@@ -6,9 +6,11 @@ or goes changes nothing between the rest, and different targets prefer different
 Thaler and Ravishankar, "Using name-based mappings to increase hit rates", IEEE/ACM Transactions on Networking 6(1), 1998.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+from p2p_selection.candidates import Candidate, Target
 from p2p_selection.digests import DigestCache
+from p2p_selection.interfaces import Account
 from p2p_selection.policies._scored import Listing, ScoredSelector
 
 
@@ -27,5 +29,10 @@ class RendezvousHash(ScoredSelector):
         super().__init__(digests)
 
     def scores(self, listing: Listing) -> Sequence[float]:
-        """Return the digests as floats, which sort faster; where two round to one, the digests themselves decide."""
-        return list(map(float, listing.digests))
+        """Return the digests as numbers of [0, 1); where two round to one, the digests themselves decide."""
+        return listing.units
+
+    def accounts(self, candidates: Iterable[Candidate], target: Target) -> list[Account]:
+        """Return how each candidate came by its score, in the order given."""
+        listing = self.listing(candidates, target)
+        return [Account(digest=digest, score=unit) for digest, unit in zip(listing.digests, listing.units, strict=True)]

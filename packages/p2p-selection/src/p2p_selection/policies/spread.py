@@ -4,12 +4,13 @@ Schindelhauer and Schomaker, "Weighted distributed hash tables", SPAA 2005: with
 on (0, 1), a source is first for a share of the targets that is its weight over the sum of all weights.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import log
 
 from p2p_selection._checks import checked_unknown_load, checked_weight
-from p2p_selection.candidates import UNKNOWN_LOAD
-from p2p_selection.digests import DigestCache, unit_hashes
+from p2p_selection.candidates import UNKNOWN_LOAD, Candidate, Target
+from p2p_selection.digests import DigestCache
+from p2p_selection.interfaces import Account
 from p2p_selection.policies._loads import assumed_loads
 from p2p_selection.policies._scored import Listing, ScoredSelector
 
@@ -46,8 +47,21 @@ class Spread(ScoredSelector):
         """Return the logarithm of `-capacity ** weight / ln(u)` of each candidate: it orders alike, and a huge weight fits."""
         loads = assumed_loads(listing, self.unknown_load)
         # Half a step up, because a digest of 0 has no logarithm.
-        units = [unit + 2.0**-65 for unit in unit_hashes(listing.digests)]
         return [
-            self.weight * log(max(1.0 - load, LEAST_CAPACITY)) - log(-log(unit))
-            for unit, load in zip(units, loads, strict=True)
+            self.weight * log(max(1.0 - load, LEAST_CAPACITY)) - log(-log(unit + 2.0**-65))
+            for unit, load in zip(listing.units, loads, strict=True)
+        ]
+
+    def accounts(self, candidates: Iterable[Candidate], target: Target) -> list[Account]:
+        """Return how each candidate came by its score, in the order given."""
+        listing = self.listing(candidates, target)
+        loads = assumed_loads(listing, self.unknown_load)
+        return [
+            Account(
+                digest=digest,
+                counted_load=load,
+                penalty=self.weight * log(1.0 / max(1.0 - load, LEAST_CAPACITY)),
+                score=score,
+            )
+            for digest, load, score in zip(listing.digests, loads, self.scores(listing), strict=True)
         ]

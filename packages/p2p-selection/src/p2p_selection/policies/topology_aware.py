@@ -1,10 +1,11 @@
 """The nearest sources first, and among equally near ones rendezvous hashing, less a penalty for load where that is wanted."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from p2p_selection._checks import checked_unknown_load, checked_weight
-from p2p_selection.candidates import UNKNOWN_LOAD
-from p2p_selection.digests import DigestCache, unit_hashes
+from p2p_selection.candidates import UNKNOWN_LOAD, Candidate, Target
+from p2p_selection.digests import DigestCache
+from p2p_selection.interfaces import Account
 from p2p_selection.policies._loads import assumed_loads
 from p2p_selection.policies._scored import Listing, ScoredSelector
 
@@ -65,5 +66,21 @@ class TopologyAware(ScoredSelector):
         loads = assumed_loads(listing, self.unknown_load)
         return [
             (shared_depth(here, candidate.topology, self.levels), unit - self.weight * load)
-            for candidate, unit, load in zip(listing.candidates, unit_hashes(listing.digests), loads, strict=True)
+            for candidate, unit, load in zip(listing.candidates, listing.units, loads, strict=True)
+        ]
+
+    def accounts(self, candidates: Iterable[Candidate], target: Target) -> list[Account]:
+        """Return how each candidate came by its score, in the order given."""
+        listing = self.listing(candidates, target)
+        loads = assumed_loads(listing, self.unknown_load)
+        return [
+            Account(
+                digest=digest,
+                counted_load=load,
+                penalty=self.weight * load,
+                tier=depth,
+                score=score,
+                why=f"same {self.levels[depth]}" if depth >= 0 else "shares no level",
+            )
+            for digest, load, (depth, score) in zip(listing.digests, loads, self.scores(listing), strict=True)
         ]
