@@ -30,7 +30,9 @@ def scrape(metrics: SelectionMetrics) -> dict[str, float]:
             if not sample.name.endswith("_created"):
                 labels = ",".join(
                     f'{name}="{value}"'
-                    for name, value in sorted(sample.labels.items(), key=lambda label: label[0] == "le")
+                    for name, value in sorted(
+                        sample.labels.items(), key=lambda label: (label[0] not in ("policy", "scheme"), label)
+                    )
                 )
                 samples[f"{sample.name}{{{labels}}}"] = sample.value
     return samples
@@ -61,7 +63,7 @@ def test_an_empty_list_and_none_at_all_are_told_apart() -> None:
     seen = scrape(metrics)
     assert seen[f'mx_p2p_list_sources_total{{{POLICY},result="empty"}}'] == 1.0
     assert seen[f'mx_p2p_list_sources_total{{{POLICY},result="error"}}'] == 2.0
-    assert seen[f'mx_p2p_candidates_bucket{{{POLICY},stage="listed",le="0.0"}}'] == 1.0
+    assert seen[f'mx_p2p_candidates_bucket{{{POLICY},le="0.0",stage="listed"}}'] == 1.0
 
 
 def test_attempts_are_counted_by_result_and_transfers_by_outcome() -> None:

@@ -32,6 +32,11 @@ def rank_top(candidates: Sequence[Candidate], scores: Sequence[_ScoreT], hashes:
         return rank_all(candidates, scores, hashes) if k > 0 else []
     least = nlargest(k, scores)[-1]
     places = [place for place, score in enumerate(scores) if not score < least]
-    source_ids, worker_ids, ranks = ([column[place] for place in places] for column in hashes.sources)
-    best = Hashes((source_ids, worker_ids, ranks), [hashes.digests[place] for place in places])
+    source_ids, worker_ids, ranks = hashes.sources
+    kept = (
+        [source_ids[place] for place in places],
+        [worker_ids[place] for place in places],
+        [ranks[place] for place in places],
+    )
+    best = Hashes(kept, [hashes.digests[place] for place in places])
     return rank_all([candidates[place] for place in places], [scores[place] for place in places], best)[:k]

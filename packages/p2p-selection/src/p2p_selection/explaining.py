@@ -45,7 +45,13 @@ def explain_verdicts(verdicts: Sequence[Verdict], accounts: Sequence[Account]) -
         _explain(place, verdict, account) for place, (verdict, account) in enumerate(zip(ranked, told, strict=True), 1)
     ]
     dropped = [
-        Explanation(candidate=verdict.candidate, fate=verdict.fate, drop_reason=verdict.drop_reason, why=verdict.reason)
+        Explanation(
+            candidate=verdict.candidate,
+            fate=verdict.fate,
+            drop_reason=verdict.drop_reason,
+            load=None if verdict.candidate is None else known_load(verdict.candidate.source_load),
+            why=verdict.reason,
+        )
         for verdict in verdicts
         if verdict.fate is Fate.DROPPED
     ]
