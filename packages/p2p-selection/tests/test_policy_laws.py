@@ -7,7 +7,7 @@ from dataclasses import replace
 from hashlib import blake2b
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from p2p_selection import (
@@ -38,6 +38,8 @@ TARGETS = st.builds(Target, IDS, IDS, st.integers(0, 3), topology=PLACES)
 CANDIDATES = st.lists(st.builds(Candidate, IDS, IDS, st.integers(0, 3), LOADS, topology=PLACES), max_size=12)
 # A gap above rounding, where scores are compared.
 STEPS = st.integers(0, 64).map(lambda step: step / 64)
+# Each law is tried on five policies.
+few = settings(max_examples=40)
 each_scored = pytest.mark.parametrize("selector", SCORED, ids=lambda selector: selector.name)
 each_weighted = pytest.mark.parametrize("policy", WEIGHTED, ids=lambda policy: policy.name)
 
@@ -51,6 +53,7 @@ def places(ranked: list[Candidate]) -> list[tuple[str, str, int, str]]:
 
 
 @each_scored
+@few
 @given(candidates=CANDIDATES, target=TARGETS)
 def test_the_order_is_a_permutation_and_top_is_its_start(
     selector: ScoredSelector, candidates: list[Candidate], target: Target
@@ -64,6 +67,7 @@ def test_the_order_is_a_permutation_and_top_is_its_start(
 
 
 @each_scored
+@few
 @given(candidates=CANDIDATES, target=TARGETS, data=st.data())
 def test_the_order_of_the_list_is_no_matter(
     selector: ScoredSelector, candidates: list[Candidate], target: Target, data: st.DataObject
@@ -84,6 +88,7 @@ def test_all_idle_or_all_unknown_is_exactly_rendezvous_hashing(
 
 
 @each_weighted
+@few
 @given(candidates=CANDIDATES, target=TARGETS)
 def test_a_weight_of_zero_ignores_load(
     policy: type[LoadAware | TopologyAware | Spread], candidates: list[Candidate], target: Target
@@ -97,6 +102,7 @@ def test_a_weight_of_zero_ignores_load(
 @pytest.mark.parametrize(
     "selector", [s for s in SCORED if s.name != "bounded_load"], ids=lambda selector: selector.name
 )
+@few
 @given(loads=st.lists(STEPS, min_size=1, max_size=12), target=TARGETS, data=st.data())
 def test_removing_a_source_keeps_the_order_of_the_others(
     selector: ScoredSelector, loads: list[float], target: Target, data: st.DataObject
@@ -108,6 +114,7 @@ def test_removing_a_source_keeps_the_order_of_the_others(
 
 
 @each_scored
+@few
 @given(loads=st.lists(STEPS, min_size=1, max_size=12), target=TARGETS, data=st.data())
 def test_a_higher_load_never_raises_a_sources_rank(
     selector: ScoredSelector, loads: list[float], target: Target, data: st.DataObject

@@ -48,9 +48,10 @@ class Hashes:
         """The places of the list, highest digest first; equal digests by their ids, ascending."""
         if self._by_digest is None:
             places: Sequence[int] = range(len(self.digests))
-            if len(set(self.digests)) < len(self.digests):
+            key: Sequence[float] = self.units
+            # Floats sort faster; where two digests round to one, they decide themselves, and where they are equal, the ids.
+            if len(set(key)) < len(key):
+                key = self.digests
                 places = sorted(places, key=list(zip(*self.sources, strict=True)).__getitem__)
-            # Floats sort faster; where two digests round to one, they decide themselves.
-            distinct = len(set(self.units)) == len(self.units)
-            self._by_digest = sorted(places, key=(self.units if distinct else self.digests).__getitem__, reverse=True)
+            self._by_digest = sorted(places, key=key.__getitem__, reverse=True)
         return self._by_digest
