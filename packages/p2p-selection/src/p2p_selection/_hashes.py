@@ -30,9 +30,9 @@ class Hashes:
     __slots__ = ("_by_digest", "_units", "digests", "reused", "sources")
 
     def __init__(self, sources: Sources, digests: list[int]) -> None:
-        self.sources = sources
-        self.digests = digests
-        self.reused = False
+        self.sources: Sources = sources
+        self.digests: list[int] = digests
+        self.reused: bool = False
         self._units: list[float] | None = None
         self._by_digest: list[int] | None = None
 

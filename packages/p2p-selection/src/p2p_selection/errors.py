@@ -25,7 +25,7 @@ class SettingError(SelectionError, ValueError):
     def __init__(self, setting: str, value: object, allowed: str) -> None:
         """Name the setting, what it was given, and what it may be."""
         super().__init__(f"{setting}={value!r} is not allowed: {allowed} is")
-        self.setting = setting
+        self.setting: str = setting
 
 
 class MalformedCandidateError(SelectionError, ValueError):
@@ -50,4 +50,4 @@ class NoSourceLeftError(SelectionError):
     def __init__(self, message: str, failures: "Sequence[tuple[Candidate, Exception]]") -> None:
         """Give the sentence and what was tried."""
         super().__init__(message)
-        self.failures = tuple(failures)
+        self.failures: tuple[tuple[Candidate, Exception], ...] = tuple(failures)

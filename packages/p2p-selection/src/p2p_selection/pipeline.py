@@ -47,7 +47,7 @@ class SelectionPipeline:
             raise SettingError("limit", limit, "1 or more, or None")
         if not cool_down_seconds >= 0:
             raise SettingError("cool_down_seconds", cool_down_seconds, "0 or more")
-        self.selector = selector
+        self.selector: SourceSelector = selector
         self._conditions = conditions or CandidateFilter()
         self._limit = limit
         self._cool_down_seconds = cool_down_seconds

@@ -48,7 +48,7 @@ class SelectionMetrics:
     def __init__(
         self, *, registry: CollectorRegistry | None = None, scheme: str = "", source_id_label: bool = False
     ) -> None:
-        self.registry = CollectorRegistry() if registry is None else registry
+        self.registry: CollectorRegistry = CollectorRegistry() if registry is None else registry
         self._scheme = scheme
         self._source_id_label = source_id_label
         self._loads = _Loads(scheme, source_id_label=source_id_label)

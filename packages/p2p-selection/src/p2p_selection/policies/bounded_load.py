@@ -43,8 +43,8 @@ class BoundedLoad(ScoredSelector):
         # From 2 on, one of two sources could raise the bound above itself by its own load.
         if not 1 < factor < 2:
             raise SettingError("factor", factor, "more than 1 and less than 2")
-        self.factor = factor
-        self.unknown_load = checked_unknown_load(unknown_load)
+        self.factor: float = factor
+        self.unknown_load: float = checked_unknown_load(unknown_load)
 
     def scores(self, listing: Listing) -> Sequence[int]:
         """Return the digest of each candidate, those within the bound above all others."""

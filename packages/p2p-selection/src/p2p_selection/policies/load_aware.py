@@ -2,15 +2,13 @@
 
 from collections.abc import Iterable, Sequence
 
-from p2p_selection._checks import checked_unknown_load, checked_weight
-from p2p_selection.candidates import UNKNOWN_LOAD, Candidate, Target
-from p2p_selection.digests import DigestCache
+from p2p_selection.candidates import Candidate, Target
 from p2p_selection.interfaces import Account
-from p2p_selection.policies._loads import assumed_loads
-from p2p_selection.policies._scored import Listing, ScoredSelector
+from p2p_selection.policies._loads import WeightedSelector, assumed_loads
+from p2p_selection.policies._scored import Listing
 
 
-class LoadAware(ScoredSelector):
+class LoadAware(WeightedSelector):
     """Ranks by `unit - weight * load`: with load equal everywhere, exactly rendezvous hashing.
 
     One idle source among busy ones is first for every target; with many targets at once, `Spread` is better.
@@ -25,13 +23,6 @@ class LoadAware(ScoredSelector):
     """
 
     name = "load_aware"
-
-    def __init__(
-        self, *, weight: float = 1.0, unknown_load: float = UNKNOWN_LOAD, digests: DigestCache | None = None
-    ) -> None:
-        super().__init__(digests)
-        self.weight = checked_weight(weight)
-        self.unknown_load = checked_unknown_load(unknown_load)
 
     def scores(self, listing: Listing) -> Sequence[float]:
         """Return `unit - weight * load` of each candidate."""

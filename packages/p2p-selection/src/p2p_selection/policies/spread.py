@@ -7,18 +7,16 @@ on (0, 1), a source is first for a share of the targets that is its weight over 
 from collections.abc import Iterable, Sequence
 from math import log
 
-from p2p_selection._checks import checked_unknown_load, checked_weight
-from p2p_selection.candidates import UNKNOWN_LOAD, Candidate, Target
-from p2p_selection.digests import DigestCache
+from p2p_selection.candidates import Candidate, Target
 from p2p_selection.interfaces import Account
-from p2p_selection.policies._loads import assumed_loads
-from p2p_selection.policies._scored import Listing, ScoredSelector
+from p2p_selection.policies._loads import WeightedSelector, assumed_loads
+from p2p_selection.policies._scored import Listing
 
 LEAST_CAPACITY = 0.1
 """Free capacity of a full source: loads are up to a heartbeat old, so a full one may have room again."""
 
 
-class Spread(ScoredSelector):
+class Spread(WeightedSelector):
     """Spreads targets over the sources in proportion to free capacity, `max(1 - load, 0.1)`.
 
     Where `load_aware` sends every target to the one idle source, this sends it the share that it has room for. The same target
@@ -35,13 +33,6 @@ class Spread(ScoredSelector):
     """
 
     name = "spread"
-
-    def __init__(
-        self, *, weight: float = 1.0, unknown_load: float = UNKNOWN_LOAD, digests: DigestCache | None = None
-    ) -> None:
-        super().__init__(digests)
-        self.weight = checked_weight(weight)
-        self.unknown_load = checked_unknown_load(unknown_load)
 
     def scores(self, listing: Listing) -> Sequence[float]:
         """Return the logarithm of `-capacity ** weight / ln(u)` of each candidate: it orders alike, and a huge weight fits."""

@@ -2,12 +2,11 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from p2p_selection._checks import checked_unknown_load, checked_weight
 from p2p_selection.candidates import UNKNOWN_LOAD, Candidate, Target
 from p2p_selection.digests import DigestCache
 from p2p_selection.interfaces import Account
-from p2p_selection.policies._loads import assumed_loads
-from p2p_selection.policies._scored import Listing, ScoredSelector
+from p2p_selection.policies._loads import WeightedSelector, assumed_loads
+from p2p_selection.policies._scored import Listing
 
 DEFAULT_LEVELS = ("region", "zone", "datacenter", "block", "rack", "host", "numa")
 """Levels of a topology from broad to narrow, as modelexpress 0.7.0 names them."""
@@ -30,7 +29,7 @@ def shared_depth(one: Mapping[str, str], other: Mapping[str, str], levels: Seque
     return depth
 
 
-class TopologyAware(ScoredSelector):
+class TopologyAware(WeightedSelector):
     """Ranks by `shared_depth`, then by `unit - weight * load`.
 
     modelexpress 0.7.0 takes an unknown load for idle here; this takes it for `unknown_load`, as every policy does.
@@ -55,10 +54,8 @@ class TopologyAware(ScoredSelector):
         unknown_load: float = UNKNOWN_LOAD,
         digests: DigestCache | None = None,
     ) -> None:
-        super().__init__(digests)
-        self.levels = tuple(levels)
-        self.weight = checked_weight(weight)
-        self.unknown_load = checked_unknown_load(unknown_load)
+        super().__init__(weight=weight, unknown_load=unknown_load, digests=digests)
+        self.levels: tuple[str, ...] = tuple(levels)
 
     def scores(self, listing: Listing) -> Sequence[tuple[int, float]]:
         """Return `shared_depth` and `unit - weight * load` of each candidate."""
