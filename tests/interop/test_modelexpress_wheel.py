@@ -28,7 +28,7 @@ DOCUMENTED = {"load is not a number", "tie", "huge weight", "unknown load in top
 """Where docs/source-selection.md says that our order differs."""
 
 MODELEXPRESS_SIDE = """
-import importlib.abc, importlib.machinery, importlib.metadata, json, math, os, platform, random, sys, types
+import importlib.abc, importlib.machinery, importlib.metadata, json, math, os, platform, random, sys, time, types
 from pathlib import Path
 
 packages = Path(importlib.metadata.distribution("modelexpress").locate_file("modelexpress")).resolve()
@@ -84,8 +84,8 @@ def context(worker_id="t", rank=0, model="m", instances=()):
         accelerator_backend=types.SimpleNamespace(name="cuda"), mx_client=client,
     )
 
-def pull(arguments):
-    instances = [p2p_pb2.SourceInstanceRef(**fields) for fields in arguments["instances"]]
+def pull(instances):
+    instances = [p2p_pb2.SourceInstanceRef(**fields) for fields in instances]
     ranked = rdma.RdmaStrategy()._find_source_instances(context(instances=instances))
     return {"policy": theirs.configured_policy_label(), "ranked": [ref.worker_id for ref in ranked],
             "registered": registered}
@@ -158,8 +158,63 @@ def compare(policy, cases):
             told["different"][why] = told["different"].get(why, 0) + 1
     return told
 
+def series(registry):
+    from prometheus_client import generate_latest
+    from prometheus_client.parser import text_string_to_metric_families
+
+    return {
+        f"{sample.name} {sorted(sample.labels.items())}": sample.value
+        for family in text_string_to_metric_families(generate_latest(registry).decode())
+        for sample in family.samples
+        if sample.name.startswith("mx_p2p_") and not sample.name.endswith("_created")
+    }
+
+def metrics():
+    "Give both libraries' metrics the same events."
+    from modelexpress.metrics import MetricsCollector
+    from p2p_selection import (
+        AttemptOutcome, LoadAware, MetadataLookupError, MetadataMissError, SelectionConfig, SelectionPipeline, Target,
+    )
+    from p2p_selection.prometheus import SelectionMetrics
+    from prometheus_client import CollectorRegistry
+
+    now = time.time_ns() // 1_000_000
+    refs = [
+        p2p_pb2.SourceInstanceRef(mx_source_id="s", worker_id=worker, worker_rank=rank, updated_at=now, source_load=load)
+        for worker, rank, load in (("a", 0, 0.25), ("b", 0, 0.75), ("c", 1, 1.0))
+    ]
+    policy, target, seconds = "load_aware", Target("m", "t", 0), 3.0
+    registry = CollectorRegistry()
+    peer = MetricsCollector(registry)
+    mine = SelectionMetrics.from_config(SelectionConfig.from_env(os.environ))
+    chosen = SelectionPipeline(LoadAware(), hook=mine, monotonic=lambda: 0.0)
+
+    ranked = chosen.select(refs, target).sources
+    peer.record_list_sources(policy, "ok")
+    for stage, count in (("listed", 3), ("rank_matched", 2), ("accelerator_matched", 2)):
+        peer.observe_candidates(policy, stage, count)
+    peer.observe_selection_seconds(policy, 0.0)
+    peer.observe_candidate_loads([ref for source in ranked for ref in refs if ref.worker_id == source.worker_id])
+    chosen.listing_failed(OSError("down"))
+    peer.record_list_sources(policy, "error")
+    for outcome, error in (
+        (AttemptOutcome.METADATA_MISS, MetadataMissError("none")),
+        (AttemptOutcome.METADATA_MISS, MetadataLookupError("down")),
+        (AttemptOutcome.TRANSFER_RETRY, OSError("broken")),
+        (AttemptOutcome.TRANSFER_FALLBACK, OSError("broken")),
+        (AttemptOutcome.SUCCESS, None),
+    ):
+        chosen.attempted(ranked[0], outcome, seconds, error)
+        peer.record_attempt(policy, outcome.value)
+        if isinstance(error, MetadataLookupError):
+            peer.record_metadata_failure(policy)
+        if outcome is not AttemptOutcome.METADATA_MISS:
+            peer.record_selection(policy, ranked[0].worker_id)
+            peer.observe_transfer_seconds(policy, outcome.value.removeprefix("transfer_"), seconds)
+    return {"theirs": series(registry), "ours": series(mine.registry)}
+
 arguments = json.loads(sys.argv[3])
-print(json.dumps(pull(arguments) if sys.argv[2] == "pull" else compare(**arguments)))
+print(json.dumps({"pull": pull, "compare": compare, "metrics": metrics}[sys.argv[2]](**arguments)))
 """
 
 
@@ -204,7 +259,13 @@ def modelexpress(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Modelexpr
     uv = os.environ.get("UV", "uv")
     python = environment / "bin" / "python"
     subprocess.run([uv, "venv", "--quiet", "--no-project", "--python", "3.11", environment], check=True, timeout=240)
-    requirements = [f"modelexpress=={MODELEXPRESS}", "protobuf>=6.33,<7", "grpcio", "typing-extensions"]
+    requirements = [
+        f"modelexpress=={MODELEXPRESS}",
+        "protobuf>=6.33,<7",
+        "grpcio",
+        "typing-extensions",
+        "prometheus-client",
+    ]
     subprocess.run(
         [uv, "pip", "install", "--quiet", "--no-deps", "--python", python, *requirements], check=True, timeout=240
     )
@@ -233,3 +294,22 @@ def test_every_difference_to_a_policy_of_modelexpress_is_a_documented_one(
     assert set(found["different"]) <= DOCUMENTED
     sys.stdout.write(f"{policy}: {found['same']} of {CASES} the same, {found['different']}\n")
     assert found["same"] > CASES / 4
+
+
+@pytest.mark.parametrize("source_id_label", ["0", "1"])
+def test_the_same_events_make_the_same_series_as_in_modelexpress(
+    modelexpress: Modelexpress, source_id_label: str
+) -> None:
+    found = modelexpress.run(
+        "metrics",
+        {},
+        MX_METRICS_ENABLED="1",
+        MX_METRICS_SCHEME="blue",
+        MX_METRICS_SOURCE_ID_LABEL=source_id_label,
+    )
+    ours, theirs = found["ours"], found["theirs"]
+    # Ours are there before the first event; theirs come with it.
+    extra = {name: value for name, value in ours.items() if name not in theirs}
+    assert extra == {name: 0.0 for name in extra if name.startswith("mx_p2p_list_sources_total")}
+    assert {name: value for name, value in ours.items() if name in theirs} == theirs
+    assert len({name.split(" ")[0] for name in theirs if "_bucket" in name or "_total" in name or "_load" in name}) == 8
