@@ -149,7 +149,10 @@ def compare(policy, cases):
             continue
         wanted = corrected(refs, policy)
         scores = [peer.score(ref, ctx) for ref in wanted]
-        if [scores[n] for n in mine] != sorted(scores, reverse=True):
+        digests = [theirs._identity_digest(ref, ctx) for ref in refs]
+        documented = sorted(place.values(), key=lambda n: (refs[n].mx_source_id, refs[n].worker_id, refs[n].worker_rank))
+        documented.sort(key=lambda n: (scores[n], digests[n]), reverse=True)
+        if mine != documented:
             told["unexplained"].append([str(refs), weight, mine, theirs_order])
         elif mine == theirs_order:
             told["same"] += 1

@@ -52,8 +52,10 @@ def test_a_changed_load_moves_only_targets_that_gain_or_lose_by_it() -> None:
         assert old in (new, "w0")
 
 
-def test_a_load_within_the_bound_changes_nothing() -> None:
-    listed = [Candidate("s", f"w{n}", 0, load) for n, load in enumerate([0.4, 0.5, 0.45, 0.55])]
+# The bound of the second fleet is 0.625, so its busier source lies on it.
+@pytest.mark.parametrize("loads", [[0.4, 0.5, 0.45, 0.55], [0.625, 0.375]])
+def test_a_load_within_the_bound_changes_nothing(loads: list[float]) -> None:
+    listed = [Candidate("s", f"w{n}", 0, load) for n, load in enumerate(loads)]
     for n in range(50):
         target = Target("m", f"t{n}", 0)
         assert BoundedLoad().order(listed, target) == RendezvousHash().order(listed, target)
