@@ -122,12 +122,18 @@ def corrected(refs, policy):
         out.append(copy)
     return out
 
-def reason(refs, policy, weight):
+def ranked(refs, scores, ctx):
+    "The order by these scores, equal ones as we document it."
+    digests = [theirs._identity_digest(ref, ctx) for ref in refs]
+    places = sorted(range(len(refs)), key=lambda n: (refs[n].mx_source_id, refs[n].worker_id, refs[n].worker_rank))
+    return sorted(places, key=lambda n: (scores[n], digests[n]), reverse=True)
+
+def reason(refs, weight, only_ties):
+    if only_ties:
+        return "huge weight" if weight >= 2**40 else "tie"
     if any(math.isnan(ref.source_load) or ref.source_load == -math.inf for ref in refs):
         return "load is not a number"
-    if policy == "topology_aware" and weight and not all(ref.HasField("source_load") for ref in refs):
-        return "unknown load in topology_aware"
-    return "huge weight" if weight >= 2**40 else "tie"
+    return "unknown load in topology_aware"
 
 def compare(policy, cases):
     rng = random.Random(policy)
@@ -147,17 +153,13 @@ def compare(policy, cases):
         if policy == "random":
             told["same"] += sorted(mine) == sorted(theirs_order)
             continue
-        wanted = corrected(refs, policy)
-        scores = [peer.score(ref, ctx) for ref in wanted]
-        digests = [theirs._identity_digest(ref, ctx) for ref in refs]
-        documented = sorted(place.values(), key=lambda n: (refs[n].mx_source_id, refs[n].worker_id, refs[n].worker_rank))
-        documented.sort(key=lambda n: (scores[n], digests[n]), reverse=True)
-        if mine != documented:
+        scores = [peer.score(ref, ctx) for ref in corrected(refs, policy)]
+        if mine != ranked(refs, scores, ctx):
             told["unexplained"].append([str(refs), weight, mine, theirs_order])
         elif mine == theirs_order:
             told["same"] += 1
         else:
-            why = reason(refs, policy, weight)
+            why = reason(refs, weight, mine == ranked(refs, [peer.score(ref, ctx) for ref in refs], ctx))
             told["different"][why] = told["different"].get(why, 0) + 1
     return told
 

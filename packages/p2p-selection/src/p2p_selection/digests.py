@@ -17,7 +17,7 @@ KeyVersion = Literal[1, 2]
 """The form of the key that is hashed: 1 is that of modelexpress 0.7.0, 2 has no collisions."""
 _Source = tuple[str, str, int]
 _EncodeTarget = Callable[[str, str, int], bytes]
-_EncodeSources = Callable[[Iterable[_Source]], list[bytes]]
+_EncodeSources = Callable[[Iterable[_Source]], Iterable[bytes]]
 
 _DIGEST_BYTES: Final = 8
 _mx_source_id, _worker_id, _worker_rank = map(attrgetter, ("mx_source_id", "worker_id", "worker_rank"))
@@ -42,12 +42,12 @@ def _bars_after(name: str, worker_id: str, rank: int) -> bytes:
     return f"{name}|{worker_id}|{rank}|".encode()
 
 
-def _bars_between(sources: Iterable[_Source]) -> list[bytes]:
-    return [f"{source_id}|{worker_id}|{rank}".encode() for source_id, worker_id, rank in sources]
+def _bars_between(sources: Iterable[_Source]) -> Iterable[bytes]:
+    return (f"{source_id}|{worker_id}|{rank}".encode() for source_id, worker_id, rank in sources)
 
 
-def _lengths_of_all(sources: Iterable[_Source]) -> list[bytes]:
-    return list(starmap(_lengths, sources))
+def _lengths_of_all(sources: Iterable[_Source]) -> Iterable[bytes]:
+    return starmap(_lengths, sources)
 
 
 def _lengths(*parts: str | int) -> bytes:
@@ -124,12 +124,12 @@ class DigestCache:
     def _hash(self, prefix: bytes, sources: Iterable[_Source]) -> list[int]:
         # The target's part is hashed once and copied, and all digests become numbers in one step.
         start = blake2b(prefix, digest_size=_DIGEST_BYTES)
-        digests = []
+        digests = bytearray()
         for key in self._suffixes(sources):
             hashed = start.copy()
             hashed.update(key)
-            digests.append(hashed.digest())
-        return list(unpack(f">{len(digests)}Q", b"".join(digests)))
+            digests += hashed.digest()
+        return list(unpack(f">{len(digests) // _DIGEST_BYTES}Q", digests))
 
     def _keep(self, prefix: bytes, hashes: Hashes) -> None:
         """Keep the last list of this target only, so that what left the fleet is forgotten."""
