@@ -109,7 +109,8 @@ def test_explain_exits_1_when_there_is_nothing_to_pull_from(
     assert "rank 0, the target wants 7" in capsys.readouterr().out
     (tmp_path / "empty").write_text("")
     assert run(["explain", str(tmp_path / "empty"), *EXPLAIN]) == 1
-    assert run(["simulate", str(tmp_path / "empty")]) == 1
+    assert run(["simulate", str(tmp_path / "empty"), "--rank", "7"]) == 1
+    assert capsys.readouterr().err == "p2p-selection: no source of rank 7 can be pulled from\n"
 
 
 def test_an_id_cannot_steer_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

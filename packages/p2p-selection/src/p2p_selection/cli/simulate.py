@@ -1,5 +1,6 @@
 """`p2p-selection simulate`: how many of many targets at once would pull from each source."""
 
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Annotated
@@ -52,6 +53,7 @@ def simulate(
     pipeline = SelectionPipeline(selector, conditions=CandidateFilter(max_age_ms=None), limit=None)
     sources = pipeline.select(listed, Target(model or "", "simulated puller", rank)).sources
     if not sources:
+        sys.stderr.write(f"p2p-selection: no source of rank {rank} can be pulled from\n")
         return 1
     targets = (
         Target(model or "", f"simulated puller {place}", rank, topology=config.topology) for place in range(pullers)
