@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 
 import grpc
 import grpc.aio
+import pytest
 from google.protobuf.message import DecodeError
 
 from loadmonitor_proto import (
@@ -125,6 +126,17 @@ async def test_a_frame_that_does_not_parse_raises_in_the_handler_and_the_router_
         assert answer.error.code == StreamErrorCode.INVALID_ARGUMENT
         assert await call.code() is grpc.StatusCode.OK
     assert servicer.received == ROUTER_FRAMES[:1]
+
+
+async def test_a_frame_that_does_not_parse_is_none_at_the_router_and_nothing_is_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with serving(Recorder(b"\xff", WORKER_FRAMES[0])) as channel:
+        call = LoadMonitorStub(channel).Monitor()
+        await call.done_writing()
+        assert [frame async for frame in call] == [None, WORKER_FRAMES[0]]
+        assert await call.code() is grpc.StatusCode.OK
+    assert not caplog.records
 
 
 def test_the_path_on_the_wire_is_the_published_one() -> None:

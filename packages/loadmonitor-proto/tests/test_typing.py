@@ -42,8 +42,8 @@ class Backwards:
 async def test_the_stub_yields_a_typed_call() -> None:
     async with grpc.aio.insecure_channel("127.0.0.1:1") as channel:
         call = LoadMonitorStub(channel).Monitor()
-        assert_type(call, grpc.aio.StreamStreamCall[RouterFrame, WorkerFrame])
-        assert_type(call.__aiter__(), AsyncIterator[WorkerFrame])
+        assert_type(call, grpc.aio.StreamStreamCall[RouterFrame, WorkerFrame | None])
+        assert_type(call.__aiter__(), AsyncIterator[WorkerFrame | None])
         call.cancel()
 
 

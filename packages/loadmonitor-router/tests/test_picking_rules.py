@@ -206,6 +206,15 @@ def test_an_engine_that_serves_or_does_not_say_is_picked(policy: type[Policy], s
     assert policy().pick(make_snapshot(make_worker(A, worker_state=state)), [A]).url == A
 
 
+@every_policy
+def test_a_worker_that_drained_and_left_is_not_picked_even_alone(policy: type[Policy]) -> None:
+    left = replace(make_worker(A, freshness=Freshness.MISSING, received=9), left_draining=True)
+    with pytest.raises(NoWorkerError, match=rf"no worker to pick: {A} \(it left, DRAINING\)"):
+        policy().pick(make_snapshot(left), [A])
+    lost = make_worker(B, freshness=Freshness.MISSING, received=9)
+    assert {policy().pick(make_snapshot(left, lost), [A, B]).url for _ in range(20)} == {B}
+
+
 def test_an_unreachable_engine_is_taken_only_when_nothing_else_exists() -> None:
     unreachable = make_worker(A, freshness=Freshness.UNREACHABLE)
     for other in (
@@ -310,7 +319,7 @@ def test_the_score_of_a_worker_is_that_of_its_most_loaded_rank_and_requests_spre
 def test_a_request_still_on_its_way_when_the_sample_was_taken_keeps_counting(clock: ManualClock) -> None:
     in_flight = InFlight(dispatch_ms=20, monotonic_ns=clock.monotonic_ns)
     started_ns = in_flight.started(A).started_ns
-    clock.advance(1_000)
+    clock.move(1_000)
     assert in_flight.newer_than(A, started_ns + 20_000_000) == 1
     assert in_flight.newer_than(A, started_ns + 20_000_001) == 0
 
@@ -320,9 +329,9 @@ def test_a_pick_counts_ten_seconds_at_a_worker_that_sends_no_sample_and_unfinish
 ) -> None:
     in_flight = InFlight(tracks_completion=True, monotonic_ns=clock.monotonic_ns)
     in_flight.started(A)
-    clock.advance(10_000)
+    clock.move(10_000)
     assert in_flight.newer_than(A, None) == 1
-    clock.advance(1)
+    clock.move(1)
     assert (in_flight.newer_than(A, None), in_flight.unfinished(A)) == (0, 1)
 
 
@@ -330,7 +339,7 @@ def test_memory_is_bounded_for_a_url_that_is_sent_to_and_never_asked_about(clock
     in_flight = InFlight(monotonic_ns=clock.monotonic_ns)
     for _ in range(1_000):
         in_flight.started(A)
-        clock.advance(100)
+        clock.move(100)
     assert len(in_flight._books[A].recent) == 101
 
 

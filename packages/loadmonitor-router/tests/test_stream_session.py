@@ -172,6 +172,19 @@ def test_acknowledgements_of_reports_taken_out_of_order_wait_for_the_oldest() ->
     assert session.next_frame(5 * MS) is None
 
 
+def test_a_report_that_tells_another_state_of_the_engine_is_acknowledged_without_waiting() -> None:
+    session = running(report_interval_ms=1_000)
+    session.receive(report(1), 0)
+    session.processed(1)
+    assert session.next_frame(899 * MS) is None
+    assert session.next_frame(900 * MS) == ack(1)
+    drains = report(2)
+    drains.report.worker_state = wire.WorkerState.WORKER_STATE_DRAINING
+    session.receive(drains, 950 * MS)
+    session.processed(2)
+    assert session.next_frame(950 * MS) == ack(2)
+
+
 def test_a_dropped_report_needs_no_consumer_to_be_acknowledged() -> None:
     session = running()
     frame = report(3)

@@ -1,6 +1,7 @@
 """The ranks of a Worker taken together, and the time that a queue takes to prefill."""
 
 import math
+import sys
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -28,6 +29,15 @@ def report(*ranks: Mapping[str, float], instance: str = "a") -> WorkerReport:
 
 def counters(tokens: int, busy_us: int) -> dict[str, float]:
     return {"prefill_uncached_tokens_total": tokens, "prefill_busy_us_total": busy_us}
+
+
+def test_finite_values_stay_finite_together() -> None:
+    most = sys.float_info.max
+    row = aggregate_ranks(report(*[{"gen_throughput": most, "token_usage": most}] * 3).ranks, {})
+    assert row is not None
+    assert row.gen_throughput == most
+    assert row.token_usage is not None
+    assert row.token_usage <= row.max_token_usage == most
 
 
 def test_counts_add_up_and_one_stuck_rank_shows() -> None:

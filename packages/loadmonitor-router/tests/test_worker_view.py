@@ -17,6 +17,7 @@ from loadmonitor_router import (
     Receipt,
     ReportStatus,
     WorkerReport,
+    WorkerState,
     WorkerTarget,
     assess,
     decode_report,
@@ -94,6 +95,31 @@ def test_a_report_of_unknown_age_is_stale_and_its_age_stays_unknown() -> None:
     assert (load.freshness, load.age_ms) == (Freshness.STALE, None)
     assert load.reason == "age unknown: the delivery delay is unknown"
     assert load.report is not None
+
+
+@pytest.mark.clause("STATE-3")
+@pytest.mark.parametrize("state", [None, *WorkerState])
+def test_of_a_worker_that_is_lost_only_draining_is_remembered_until_it_reports_again(state: WorkerState | None) -> None:
+    lost = replace(REGISTERED, state=ConnectionState.BACKING_OFF, last_error="SHUTTING_DOWN: bye")
+    gone = view_connection(received(worker_state=state), lost)
+    dialling = view_connection(gone, replace(lost, state=ConnectionState.CONNECTING))
+    back = view_connection(dialling, REGISTERED)
+    remembered = WorkerState.DRAINING if state is WorkerState.DRAINING else None
+    assert [view.at(ms(1)).worker_state for view in (gone, dialling, back)] == [remembered] * 3
+    assert [view.at(ms(1)).report for view in (gone, dialling, back)] == [None] * 3
+    silent = received().report
+    assert silent is not None
+    restarted = view_report(back, REGISTERED, silent, {0: None})
+    assert restarted.at(ms(1)).worker_state is None
+    assert view_connection(restarted, lost).at(ms(1)).worker_state is None
+
+
+@pytest.mark.clause("STATE-3")
+@pytest.mark.parametrize("state", [None, *WorkerState])
+def test_a_fresh_load_says_whether_its_engine_takes_requests(state: WorkerState | None) -> None:
+    load = received(worker_state=state).at(ms(1))
+    assert load.freshness is Freshness.FRESH
+    assert load.takes_requests is (state in {None, WorkerState.SERVING})
 
 
 def test_the_workers_own_doubt_is_believed() -> None:

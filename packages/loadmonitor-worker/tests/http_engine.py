@@ -7,6 +7,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+import pytest
+
+from loadmonitor_worker.errors import SourceUnavailableError
+from loadmonitor_worker.interfaces import LoadSnapshotSource
+
 Writer: TypeAlias = asyncio.StreamWriter
 Answer: TypeAlias = bytes | Callable[[Writer], Coroutine[None, None, None]]
 
@@ -62,6 +67,13 @@ def response(status: str, content: bytes = b"", *headers: str) -> bytes:
     """A whole HTTP answer."""
     lines = [f"HTTP/1.1 {status}", *headers, f"Content-Length: {len(content)}", "", ""]
     return "\r\n".join(lines).encode() + content
+
+
+async def failure(source: LoadSnapshotSource) -> SourceUnavailableError:
+    """Why a pull gives nothing."""
+    with pytest.raises(SourceUnavailableError) as caught:
+        await source.get_loads()
+    return caught.value
 
 
 @dataclass

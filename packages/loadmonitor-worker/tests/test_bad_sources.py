@@ -45,13 +45,13 @@ def misbehaving(bench: Bench) -> Misbehaving:
 
 @pytest.fixture(autouse=True)
 async def _nothing_reaches_the_engine(caplog: pytest.LogCaptureFixture) -> AsyncIterator[None]:
-    """Fail a test after which the event loop was told of an error or anything was logged, the reporter's end included."""
+    """Fail a test after which the event loop was told of an error, or anybody but the reporter logged."""
     told: list[dict[str, Any]] = []
     asyncio.get_running_loop().set_exception_handler(lambda _loop, context: told.append(context))
     yield
     gc.collect()  # a task that ended in an error tells of it when it is collected
     assert told == []
-    assert caplog.get_records("call") == []
+    assert [record for record in caplog.get_records("call") if record.name != "loadmonitor_worker"] == []
     assert caplog.records == []
 
 
@@ -353,7 +353,8 @@ def test_a_source_that_hangs_does_not_hold_up_the_programs_end(kind: str, end: s
     done = run(kind, end, budget_ms)
     assert (done.returncode, done.stdout) == (0, "main is done\n"), done.stderr
     if end.startswith("closes"):
-        assert done.stderr == ""
+        told = "the engine's load is UNREACHABLE: the source did not answer within 10 ms\n"
+        assert done.stderr == (told if "beyond" in end else "")
     # grpc.aio itself complains of a server that nobody stopped; of the reporter there is nothing to say.
     assert "Task" not in done.stderr
 

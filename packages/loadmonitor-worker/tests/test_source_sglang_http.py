@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager, suppress
 
 import pytest
-from http_engine import Answer, HttpEngine, Writer, body, current, http_engine, ok, response, undated
+from http_engine import Answer, HttpEngine, Writer, body, current, failure, http_engine, ok, response, undated
 
 from loadmonitor_worker import ReporterConfig, start_load_reporter
 from loadmonitor_worker._pull import Puller
@@ -40,12 +40,6 @@ async def source_of(
     )
     async with aclosing(source):
         yield source
-
-
-async def failure(source: SglangHttpSource) -> SourceUnavailableError:
-    with pytest.raises(SourceUnavailableError) as caught:
-        await source.get_loads()
-    return caught.value
 
 
 async def recovered(source: SglangHttpSource) -> None:

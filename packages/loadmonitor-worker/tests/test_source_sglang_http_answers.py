@@ -85,6 +85,7 @@ def test_every_value_of_0_5_23_is_read_and_its_own_time_kept() -> None:
 def test_a_prefill_workers_utilization_and_the_fullest_pools_usage_pass_as_they_are() -> None:
     [rank] = reported(body(current(0)))
     assert (rank.utilization, rank.token_usage) == (-1, 0.9)
+    assert rank.num_used_tokens is not None
     assert rank.num_used_tokens / rank.max_total_num_tokens == pytest.approx(2 / 3)
 
 

@@ -15,6 +15,7 @@ from worker_process import run, serving
 from loadmonitor_proto import ReportStatus as Status
 from loadmonitor_worker.cli._filling import who_fills
 from loadmonitor_worker.cli._options import closing, make_source
+from loadmonitor_worker.cli._settings import SourceFlags, sidecar_settings
 from loadmonitor_worker.errors import SourceUnavailableError
 from loadmonitor_worker.sources import HttpReason, SglangHttpSource, SglangShmSource, SglangShmWriter
 from loadmonitor_worker.testing import rank
@@ -67,7 +68,7 @@ async def test_serve_starts_before_its_engine() -> None:
 
 async def test_the_commands_close_a_source_that_holds_a_connection() -> None:
     async with http_engine(answer_now) as engine:
-        source = make_source("sglang-http", shm_path=None, dp_size=None, engine_url=engine.url, api_key_file=None)
+        source = make_source(sidecar_settings(SourceFlags(source="sglang-http", engine_url=engine.url)))
         async with closing(source):
             await source.get_loads()
             assert engine.connected == 1
@@ -136,7 +137,10 @@ def test_flags_that_do_not_fit_are_named(command: str, arguments: list[str], nam
 def test_serve_takes_no_engine_url_beside_shared_memory() -> None:
     ended = run("serve", "--source", "sglang-shm", "--engine-url", "http://h:1")
     assert ended.returncode == 1
-    assert "--engine-url belongs to --source sglang-http, not to --source sglang-shm" in ended.stderr
+    assert (
+        "--engine-url belongs to --source sglang-http or vllm-metrics or sglang-metrics or mapping, not to --source sglang-shm"
+        in ended.stderr
+    )
 
 
 def test_a_key_file_that_holds_no_header_text_is_refused_unseen(tmp_path: Path) -> None:

@@ -41,6 +41,9 @@ async def test_loads_stay_within_their_capacity_and_move() -> None:
     for seed in range(20):
         collected = await loads_over_time(seed, steps=110)
         for load in (load for loads in collected for load in loads):
+            assert load.num_used_tokens is not None
+            assert load.num_total_tokens is not None
+            assert load.cache_hit_rate is not None
             assert 0 <= load.num_running_reqs <= load.max_running_requests
             assert 0 <= load.num_used_tokens <= load.max_total_num_tokens
             assert load.num_total_tokens >= load.num_used_tokens
@@ -55,6 +58,8 @@ async def test_totals_never_fall_and_grow_by_the_rates() -> None:
         for old, new in zip(before, after, strict=True):
             assert old.generated_tokens_total is not None
             assert new.generated_tokens_total is not None
+            assert old.gen_throughput is not None
+            assert new.gen_throughput is not None
             grown = new.generated_tokens_total - old.generated_tokens_total
             assert grown == pytest.approx(0.05 * (old.gen_throughput + new.gen_throughput) / 2, abs=2)
             assert (new.prefill_uncached_tokens_total or 0) >= (old.prefill_uncached_tokens_total or 0)

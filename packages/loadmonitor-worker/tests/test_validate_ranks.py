@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from loadmonitor_proto import RankLoad
 from loadmonitor_worker import InvalidSnapshotError, RankSnapshot
 from loadmonitor_worker._validate import name_ranks, validate_ranks
+from loadmonitor_worker.snapshot import READ_AS_ZERO
 from loadmonitor_worker.testing import rank
 
 INTEGERS = [
@@ -47,6 +48,22 @@ def test_an_integer_that_the_wire_cannot_carry_is_refused_by_rank_and_field(name
     error = refusal(replace(rank(at=1), **{name: value}))
     assert (error.dp_rank, error.field) == (0, name)
     assert f"rank 0: {name}={value!r}" in str(error)
+
+
+OPTIONAL = {
+    *("snapshot_time_unix_ms", "prefill_throughput", "prefill_uncached_tokens_total", "prefill_busy_us_total"),
+    *("generated_tokens_total", *READ_AS_ZERO),
+}
+
+
+@pytest.mark.parametrize("name", [*INTEGERS, *FLOATS])
+def test_a_value_may_be_unknown_unless_nothing_is_known_of_a_rank_without_it(name: str) -> None:
+    nothing: Any = None
+    unknown = replace(rank(), **{name: nothing})
+    if name in OPTIONAL:
+        assert validate_ranks([unknown], frozenset({0}), clamp=False) == ([unknown], 0)
+    else:
+        assert refusal(unknown).field == name
 
 
 @pytest.mark.parametrize("name", FLOATS)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from worker_bench import Bench
-from worker_process import COMMAND, WAIT_SECONDS, run, running, serving
+from worker_process import COMMAND, WAIT_SECONDS, run, running, serving, stopped
 
 from loadmonitor_proto import ReportStatus as Status
 from loadmonitor_worker.sources import SglangShmWriter, SyntheticSource
@@ -22,13 +22,11 @@ async def test_serve_reports_a_synthetic_load_and_says_goodbye_on_sigterm() -> N
         assert report.status == Status.REPORT_STATUS_HEALTHY
         assert [rank.dp_rank for rank in report.ranks] == [0, 1, 2]
         assert report.worker.model == "m"
-        process.send_signal(signal.SIGTERM)
-        error = await router.ended()
-        assert error is not None
-        assert error.code == "SHUTTING_DOWN"
-        assert await process.wait() == 0
-        assert process.stderr is not None
-        assert await process.stderr.read() == b""
+        logged = await stopped(process, router)
+        assert [line.partition("loadmonitor_worker: ")[2] for line in logged] == [
+            "router 'r' registered: a report every 20 ms, lease 15000 ms",
+            "closing: 1 routers are told",
+        ]
 
 
 async def test_serve_exits_130_when_interrupted() -> None:
@@ -68,10 +66,10 @@ async def test_a_taken_port_ends_serve_with_one_line(bench: Bench) -> None:
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        (["--source", "synthetic", "--port", "65536"], "--port 65536"),
+        (["--source", "synthetic", "--port", "65536"], "port=65536 (--port)"),
         (["--source", "synthetic", "--dp-size", "0"], "--dp-size 0"),
         (["--source", "synthetic", "--shm-path", "x"], "--shm-path"),
-        (["--source", "sglang-shm", "--stale-after-ms", "0"], "--stale-after-ms 0"),
+        (["--source", "sglang-shm", "--stale-after-ms", "0"], "stale_after_ms=0 (--stale-after-ms)"),
     ],
 )
 def test_a_wrong_setting_ends_serve_with_one_line_that_names_it(arguments: list[str], named: str) -> None:

@@ -29,7 +29,7 @@ LEASE_GRACE_MS = LEASE_GRACE_NS / 1_000_000
 class Router:
     """One stream of a Router, driven frame by frame."""
 
-    call: "grpc.aio.StreamStreamCall[RouterFrame, WorkerFrame]"
+    call: "grpc.aio.StreamStreamCall[RouterFrame, WorkerFrame | None]"
 
     async def send(self, frame: RouterFrame) -> None:
         await self.call.write(frame)

@@ -1,6 +1,7 @@
 """The command `loadmonitor-worker`, run to its end or in the background."""
 
 import asyncio
+import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -13,7 +14,7 @@ from worker_bench import Router
 from loadmonitor_proto.service import LoadMonitorStub
 
 COMMAND = str(Path(sys.executable).with_name("loadmonitor-worker"))
-WAIT_SECONDS = 20
+WAIT_SECONDS = 40
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -34,6 +35,17 @@ async def running(*arguments: str) -> AsyncIterator[tuple[asyncio.subprocess.Pro
         if process.returncode is None:
             process.kill()
         await process.communicate()
+
+
+async def stopped(process: asyncio.subprocess.Process, router: Router) -> list[str]:
+    """Stop a `serve` as Kubernetes does: it says goodbye and exits 0. Returns what it logged, line by line."""
+    process.send_signal(signal.SIGTERM)
+    error = await router.ended()
+    assert error is not None
+    assert error.code == "SHUTTING_DOWN"
+    assert await process.wait() == 0
+    assert process.stderr is not None
+    return (await process.stderr.read()).decode().splitlines()
 
 
 @asynccontextmanager

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import grpc
 import grpc.aio
+from google.protobuf.message import DecodeError
 
 from loadmonitor_proto.v1.load_monitor_pb2 import DESCRIPTOR, RouterFrame, WorkerFrame
 
@@ -28,15 +29,15 @@ class LoadMonitorStub:
 
     Attributes:
         Monitor: Opens the stream: `call = stub.Monitor()`, then `call.write(RouterFrame)` and `call.read()`, or async
-            iteration over the WorkerFrames.
+            iteration over the WorkerFrames; a frame that doesn't parse is None.
     """
 
     def __init__(self, channel: grpc.aio.Channel) -> None:
         """Bind the stub to `channel`; nothing is dialled yet."""
-        self.Monitor: grpc.aio.StreamStreamMultiCallable[RouterFrame, WorkerFrame] = channel.stream_stream(
+        self.Monitor: grpc.aio.StreamStreamMultiCallable[RouterFrame, WorkerFrame | None] = channel.stream_stream(
             MONITOR_METHOD,
             request_serializer=RouterFrame.SerializeToString,
-            response_deserializer=WorkerFrame.FromString,
+            response_deserializer=_worker_frame,
         )
 
 
@@ -67,3 +68,11 @@ def add_load_monitor_servicer(servicer: LoadMonitorServicer, server: grpc.aio.Se
 
 def _frame_bytes(frame: WorkerFrame | bytes) -> bytes:
     return frame if isinstance(frame, bytes) else frame.SerializeToString()
+
+
+def _worker_frame(data: bytes) -> WorkerFrame | None:
+    # Whoever is at the other end may send anything; gRPC would log an error raised here, with its traceback, each time.
+    try:
+        return WorkerFrame.FromString(data)
+    except DecodeError:
+        return None

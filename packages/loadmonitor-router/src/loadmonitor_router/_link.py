@@ -8,11 +8,14 @@ grpc.aio has habits that this module keeps from its caller:
   the error frame that says why, for one. Iteration still delivers them, so that is how frames are read, and a failed
   write isn't a loss by itself: what counts is what the reading task comes to.
 - A call that is over still owns tasks until the loop has run them, so leaving waits for them.
+- A closed channel keeps its connection for as long as anything refers to a call of it, and the error that ended the
+  stream lives through the whole back-off with all frames of its traceback. So what is left behind refers to no call.
 """
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
+from traceback import clear_frames
 from types import TracebackType
 from typing import Self, cast
 
@@ -76,9 +79,12 @@ class Link:
         tasks = [task for task in (self._connecting, self._reader) if task is not None]
         await asyncio.wait(tasks)
         for task in tasks:
-            if not task.cancelled():
-                task.exception()  # seen already, or of no interest any more
+            error_of_task = None if task.cancelled() else task.exception()
+            if error_of_task is not None:  # seen already, or of no interest any more
+                clear_frames(error_of_task.__traceback__)
         await self._channel.close()
+        self._reader = None
+        del self._call, self._connecting, self._channel
 
     def connected(self) -> bool:
         """Tell whether the connection stands.

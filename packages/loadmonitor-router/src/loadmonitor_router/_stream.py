@@ -145,6 +145,8 @@ class StreamSession:
         fault = self.grant.fault()
         if fault is not None:
             raise StreamLostError(f"protocol error: {fault}")
+        if self.grant.source_instance_id is not None:
+            self._ingest.acknowledged_by(self.grant.source_instance_id)
         if self.grant.max_unacked_reports is None:
             self._delay = EstimatedDelay(self._registered_ns)
         else:
@@ -157,7 +159,7 @@ class StreamSession:
     ) -> WorkerReport | None:
         if isinstance(delay, CreditedDelay):
             delay_ms = delay.bound_ms(now_ns)
-            self._acks.received(now_ns)
+            self._acks.received(now_ns, report.worker_state)
             if report.sequence_id > max(self._outstanding, default=self._newest):
                 self._outstanding[report.sequence_id] = False
         else:

@@ -12,7 +12,7 @@ from loadmonitor_router.age import Freshness, age_ms, assess
 from loadmonitor_router.aggregate import aggregate_ranks
 from loadmonitor_router.connection import Connection, ConnectionState
 from loadmonitor_router.pressure import queue_pressure_seconds
-from loadmonitor_router.reports import WorkerReport
+from loadmonitor_router.reports import WorkerReport, WorkerState
 from loadmonitor_router.snapshot import WorkerAggregate, WorkerLoad, WorkerTarget
 
 _NS_PER_MS = 1_000_000
@@ -32,6 +32,7 @@ class WorkerView:
         queue_pressure_seconds: By `dp_rank`.
         received_age_ms: The age of its oldest number when it was received; None when unknown.
         fresh_until_ns: The last moment at which it may be called FRESH; None when it never may, or no longer.
+        left_draining: Whether its last word, before the connection was lost, was DRAINING.
     """
 
     target: WorkerTarget
@@ -42,6 +43,7 @@ class WorkerView:
     queue_pressure_seconds: Mapping[int, float | None] = field(default_factory=lambda: _NO_PRESSURE)
     received_age_ms: float | None = None
     fresh_until_ns: int | None = None
+    left_draining: bool = False
 
     def at(self, now_ns: int) -> WorkerLoad:
         """Return the Worker as it stands at `now_ns`, on the clock that received the report."""
@@ -64,6 +66,7 @@ class WorkerView:
             aggregate=self.aggregate,
             queue_pressure_seconds=self.queue_pressure_seconds,
             connection=self.connection,
+            left_draining=self.left_draining,
         )
 
     def _explained(self, reason: str | None) -> str | None:
@@ -75,7 +78,13 @@ def view_connection(before: WorkerView, connection: Connection) -> WorkerView:
     """Return the view after news of the connection; a connection that is lost takes its report with it."""
     if connection.state is ConnectionState.REGISTERED:
         return replace(before, connection=connection)
-    return WorkerView(target=before.target, connection=connection, freshness_ms=before.freshness_ms)
+    drained = before.report is not None and before.report.worker_state is WorkerState.DRAINING
+    return WorkerView(
+        target=before.target,
+        connection=connection,
+        freshness_ms=before.freshness_ms,
+        left_draining=drained or before.left_draining,
+    )
 
 
 def view_report(

@@ -1,5 +1,6 @@
 """A whole Worker in one row: its ranks taken together, beside them and never in their place."""
 
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 
 from loadmonitor_router.reports import RankLoad
@@ -26,6 +27,7 @@ def aggregate_ranks(
         return None
     waiting = [rank.num_waiting_reqs for rank in ranks]
     longest = max(waiting)
+    fullest = max(rank.token_usage for rank in ranks)
     capacity = _sum_known(rank.max_total_num_tokens for rank in ranks)
     return WorkerAggregate(
         num_running_reqs=sum(rank.num_running_reqs for rank in ranks),
@@ -38,9 +40,10 @@ def aggregate_ranks(
         max_running_requests=_sum_known(rank.max_running_requests for rank in ranks),
         token_usage=None
         if capacity is None
-        else sum(rank.token_usage * ((rank.max_total_num_tokens or 0) / capacity) for rank in ranks),
-        max_token_usage=max(rank.token_usage for rank in ranks),
-        gen_throughput=sum(rank.gen_throughput for rank in ranks),
+        else min(fullest, sum(rank.token_usage * ((rank.max_total_num_tokens or 0) / capacity) for rank in ranks)),
+        max_token_usage=fullest,
+        # Finite rates may add up to infinity.
+        gen_throughput=min(sys.float_info.max, sum(rank.gen_throughput for rank in ranks)),
         queue_pressure_seconds=_max_known(queue_pressure_seconds.get(rank.dp_rank) for rank in ranks),
     )
 

@@ -57,7 +57,7 @@ def explain(load: WorkerLoad, now_ns: int) -> Explanation:
         hops += [Hop(name=name, ok=None, text="no report tells") for name in ("engine", "ranks", "age", "state")]
     else:
         hops += [_engine(load.report), _ranks(load.report), _age(load, load.report), _state(load.report)]
-    included = load.freshness is Freshness.FRESH and load.worker_state not in NEVER_PICKED
+    included = load.freshness is Freshness.FRESH and load.takes_requests
     return Explanation(url=load.target.url, included=included, hops=tuple(hops))
 
 

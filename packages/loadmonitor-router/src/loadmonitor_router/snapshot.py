@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from loadmonitor_router.age import Freshness
 from loadmonitor_router.connection import Connection
-from loadmonitor_router.reports import WorkerReport, WorkerState, WorkerType
+from loadmonitor_router.reports import NEVER_PICKED, WorkerReport, WorkerState, WorkerType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +73,7 @@ class WorkerLoad:
         queue_pressure_seconds: By `dp_rank`, waiting uncached prefill tokens over the rank's prefill rate; None where the
             rate isn't known.
         connection: How the stream stands.
+        left_draining: Whether its last word, before the connection was lost, was DRAINING. It has not reported since.
     """
 
     target: WorkerTarget
@@ -84,11 +85,22 @@ class WorkerLoad:
     aggregate: WorkerAggregate | None
     queue_pressure_seconds: Mapping[int, float | None]
     connection: Connection
+    left_draining: bool = False
 
     @property
     def worker_state(self) -> WorkerState | None:
-        """Where the engine stands in its life by its newest report; None when it doesn't say."""
-        return None if self.report is None else self.report.worker_state
+        """Where the engine stands in its life by its newest report; None when it doesn't say.
+
+        Of a Worker that is lost, DRAINING is remembered: it said itself that it goes. Any other state may have changed unseen.
+        """
+        if self.report is None:
+            return WorkerState.DRAINING if self.left_draining else None
+        return self.report.worker_state
+
+    @property
+    def takes_requests(self) -> bool:
+        """Whether the engine may be sent new requests, as far as it tells: not while it is LOADING, DRAINING or PAUSED."""
+        return self.worker_state not in NEVER_PICKED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +119,9 @@ class FleetSnapshot:
     workers: Mapping[str, WorkerLoad] = field(default_factory=lambda: MappingProxyType({}))
 
     def fresh_load(self, url: str) -> WorkerLoad | None:
-        """Return a Worker's load if it may be acted upon, else None: also when the Worker isn't known."""
+        """Return a Worker's load if it may be acted upon, else None: also when the Worker isn't known.
+
+        Its engine may be DRAINING for all that: `WorkerLoad.takes_requests` tells.
+        """
         load = self.workers.get(url)
         return load if load is not None and load.freshness is Freshness.FRESH else None

@@ -9,31 +9,51 @@ from loadmonitor_worker.config import ReporterConfig, WorkerType
 from loadmonitor_worker.errors import (
     BindError,
     ConfigError,
+    ForkedProcessError,
     InvalidSnapshotError,
     LoadReporterError,
     MissingExtraError,
+    MissingHookError,
+    MissingSettingError,
+    ServingModeError,
+    SettingError,
     SourceError,
     SourceUnavailableError,
 )
 from loadmonitor_worker.interfaces import Clock, LoadSnapshotSource, TimerHandle
+from loadmonitor_worker.measurements import Histogram, Measurements
 from loadmonitor_worker.reporter import LoadReporter, start_load_reporter
+from loadmonitor_worker.settings import LoadedSettings, Origin, load_settings
 from loadmonitor_worker.snapshot import RankSnapshot
+from loadmonitor_worker.state import IdleOutcome, WorkerState
 
 __all__ = [
     "BindError",
     "Clock",
     "ConfigError",
+    "ForkedProcessError",
+    "Histogram",
+    "IdleOutcome",
     "InvalidSnapshotError",
     "LoadReporter",
     "LoadReporterError",
     "LoadSnapshotSource",
+    "LoadedSettings",
+    "Measurements",
     "MissingExtraError",
+    "MissingHookError",
+    "MissingSettingError",
+    "Origin",
     "RankSnapshot",
     "ReporterConfig",
+    "ServingModeError",
+    "SettingError",
     "SourceError",
     "SourceUnavailableError",
     "TimerHandle",
+    "WorkerState",
     "WorkerType",
     "add_cli_args",
+    "load_settings",
     "start_load_reporter",
 ]

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from loadmonitor_proto import RegisterRequest, RouterFrame, StreamErrorCode, UpdateConfigRequest
+from loadmonitor_worker._journal import SessionJournal
 from loadmonitor_worker._report import acknowledgement_frame, error_frame
 from loadmonitor_worker._session import Session
 from loadmonitor_worker._table import SessionTable
@@ -22,12 +23,18 @@ class Monitor:
     """
 
     def __init__(
-        self, config: ReporterConfig, source_instance_id: str, table: SessionTable, on_change: Callable[[], None]
+        self,
+        config: ReporterConfig,
+        source_instance_id: str,
+        table: SessionTable,
+        journal: SessionJournal,
+        on_change: Callable[[], None],
     ) -> None:
-        """Serve `table`; `on_change` is called whenever the next wake-up may have moved."""
+        """Serve `table`, and tell `journal`; `on_change` is called whenever the next wake-up may have moved."""
         self._config = config
         self._source_instance_id = source_instance_id
         self._table = table
+        self._journal = journal
         self._on_change = on_change
         self.closing = False
 
@@ -53,12 +60,16 @@ class Monitor:
 
     def fail(self, session: Session, code: StreamErrorCode, message: str) -> None:
         """End a stream with an error frame."""
+        if not session.ended:
+            self._journal.failed(session, code, message)
         self._table.remove(session)
         session.end(error_frame(code, message))
         self._on_change()
 
-    def stop(self, session: Session) -> None:
-        """End a stream without an error frame."""
+    def stop(self, session: Session, *, asked: bool = False) -> None:
+        """End a stream without an error frame, because its Router asked for it or is gone."""
+        if not session.ended:
+            self._journal.left(session, stopped=asked)
         self._table.remove(session)
         session.end(None)
         self._on_change()
@@ -89,7 +100,7 @@ class Monitor:
             if session.renew(now_ns):
                 self._on_change()
         else:
-            self.stop(session)
+            self.stop(session, asked=True)
 
     def _register(self, session: Session, request: RegisterRequest, now_ns: int) -> None:
         problem = _register_problem(request, session.router_id)
@@ -121,6 +132,7 @@ class Monitor:
             now_ns=now_ns,
         )
         self._table.add(session)
+        self._journal.registered(session, interval_ms=interval_ms, lease_ms=lease_ms)
         session.send(
             acknowledgement_frame(
                 self._config, self._source_instance_id, report_interval_ms=interval_ms, lease_ttl_ms=lease_ms

@@ -20,6 +20,9 @@ class Puller:
     A read that outlives its budget is cancelled and left behind; until it has ended, every pull fails at once. Cancelled
     once more, by `ended` or by the program's end, it ends even if its source ignores that. The outcome is delivered
     from within the task that read, not after it: each pass through the event loop would be paid at every fire.
+
+    Attributes:
+        started_ns: When the newest read began.
     """
 
     def __init__(
@@ -37,7 +40,7 @@ class Puller:
         self._budget_ms = budget_ms
         self._clamp = clamp
         self._reading: asyncio.Task[None] | None = None
-        self._started_ns = 0
+        self.started_ns = 0
         self._deliver: Deliver | None = None
         self._timer: TimerHandle | None = None
 
@@ -50,10 +53,10 @@ class Puller:
         """Read the complete rank set, once more if the set changed meanwhile, and deliver the outcome within the budget."""
         now_ns = self._clock.monotonic_ns()
         if self._reading is not None and not self._reading.done():
-            running_ms = (now_ns - self._started_ns) // 1_000_000
+            running_ms = (now_ns - self.started_ns) // 1_000_000
             deliver(Attempt(error=f"the source has not answered an earlier read for {running_ms} ms"))
             return
-        self._started_ns = now_ns
+        self.started_ns = now_ns
         self._deliver = deliver
         self._timer = self._clock.call_at(now_ns + self._budget_ms * 1_000_000, self._over_budget)
         self._reading = asyncio.get_running_loop().create_task(self._read_and_deliver(), name="loadmonitor-pull")

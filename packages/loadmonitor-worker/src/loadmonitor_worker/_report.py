@@ -2,16 +2,22 @@
 
 from loadmonitor_proto import LoadReport, RankLoad, RegisterResponse, StreamError, Worker, WorkerFrame, WorkerType
 from loadmonitor_proto import ReportStatus as WireStatus
+from loadmonitor_proto import WorkerState as WireState
 from loadmonitor_worker._verdict import Attempt, Verdict
 from loadmonitor_worker.config import ReporterConfig
 from loadmonitor_worker.errors import ConfigError
 from loadmonitor_worker.snapshot import RankSnapshot
+from loadmonitor_worker.state import WorkerState
 
 _LONGEST_ERROR = 1_000
+_WIRE_STATES = {state: WireState.Value(f"WORKER_STATE_{state.name}") for state in WorkerState}
 
 
 class ReportBuilder:
     """Turns attempts into encoded WorkerFrames, numbered from 1 under one source instance id.
+
+    Attributes:
+        worker_state: What reports say of the engine's state; None says nothing.
 
     Raises:
         ConfigError: A text of the configuration can't be sent, such as one with a lone surrogate.
@@ -20,6 +26,7 @@ class ReportBuilder:
     def __init__(self, config: ReporterConfig, source_instance_id: str) -> None:
         self.source_instance_id = source_instance_id
         self.sequence_id = 0
+        self.worker_state: WorkerState | None = None
         try:
             self._worker = Worker(
                 worker_addr=config.worker_addr,
@@ -45,6 +52,7 @@ class ReportBuilder:
             last_error=error,
             ranks=[_rank_load(rank) for rank in attempt.ranks],
             max_snapshot_age_ms=verdict.max_snapshot_age_ms,
+            worker_state=None if self.worker_state is None else _WIRE_STATES[self.worker_state],
             active_routers=active_routers,
         )
         return WorkerFrame(report=report).SerializeToString()
@@ -73,19 +81,20 @@ def error_frame(code: str, message: str) -> bytes:
 
 
 def _rank_load(rank: RankSnapshot) -> RankLoad:
+    # A field of the first version that is 0 is not sent at all, and so is one that is unknown: it has no presence.
     return RankLoad(
         dp_rank=rank.dp_rank,
         snapshot_time_unix_ms=rank.snapshot_time_unix_ms or 0,
         num_running_reqs=rank.num_running_reqs,
         num_waiting_reqs=rank.num_waiting_reqs,
-        num_waiting_uncached_tokens=rank.num_waiting_uncached_tokens,
-        num_used_tokens=rank.num_used_tokens,
-        num_total_tokens=rank.num_total_tokens,
+        num_waiting_uncached_tokens=rank.num_waiting_uncached_tokens or 0,
+        num_used_tokens=rank.num_used_tokens or 0,
+        num_total_tokens=rank.num_total_tokens or 0,
         max_total_num_tokens=rank.max_total_num_tokens,
         max_running_requests=rank.max_running_requests,
-        token_usage=rank.token_usage,
-        gen_throughput=rank.gen_throughput,
-        cache_hit_rate=rank.cache_hit_rate,
+        token_usage=rank.token_usage or 0,
+        gen_throughput=rank.gen_throughput or 0,
+        cache_hit_rate=rank.cache_hit_rate or 0,
         utilization=rank.utilization,
         prefill_throughput=rank.prefill_throughput,
         prefill_uncached_tokens_total=rank.prefill_uncached_tokens_total,

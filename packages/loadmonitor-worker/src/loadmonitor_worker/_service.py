@@ -7,6 +7,7 @@ import grpc.aio
 from google.protobuf.message import DecodeError
 
 from loadmonitor_proto import RouterFrame, StreamErrorCode, WorkerFrame
+from loadmonitor_worker._meter import Meter
 from loadmonitor_worker._protocol import Monitor
 from loadmonitor_worker._session import Session
 from loadmonitor_worker.interfaces import Clock
@@ -23,12 +24,14 @@ class MonitorServicer:
 
     Attributes:
         reading: The reading tasks of open streams.
+        meter: Told of what is written, where somebody measures.
     """
 
     def __init__(self, monitor: Monitor, clock: Clock) -> None:
         self._monitor = monitor
         self._clock = clock
         self.reading: set[asyncio.Task[None]] = set()
+        self.meter: Meter | None = None
 
     async def Monitor(  # noqa: N802 - the method's name on the wire
         self,
@@ -43,7 +46,7 @@ class MonitorServicer:
             if waiting is not None and not waiting.done():
                 waiting.set_result(None)
 
-        session = Session(on_ready=wake)
+        session = Session(on_ready=wake, peer=context.peer())
         self._monitor.stream_opened(session)
         reading = loop.create_task(self._read(request_iterator, session), name="loadmonitor-read")
         self.reading.add(reading)
@@ -53,6 +56,8 @@ class MonitorServicer:
                 frame = session.take()
                 if frame is not None:
                     await context.write(frame)
+                    if self.meter is not None:
+                        self.meter.sent_bytes += len(frame)
                 elif session.ended:
                     return
                 else:

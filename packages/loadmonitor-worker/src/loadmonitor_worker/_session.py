@@ -22,6 +22,7 @@ class Session:
         lease_until_ns: When the lease runs out.
         max_unacked: Most reports in flight, or None for a Router that doesn't acknowledge; the first `register` settles it.
         ended: Whether the stream takes no more reports; what was queued is still sent.
+        peer: Where its Router is, in gRPC's words, for people; "" when nobody told.
         on_ready: Called whenever `take` has something new to give.
     """
 
@@ -31,6 +32,7 @@ class Session:
         "_frames_until_ns",
         "_lease_look_ns",
         "_looks",
+        "_newest_acked",
         "_newest_sent",
         "_report",
         "_unacked",
@@ -41,11 +43,13 @@ class Session:
         "lease_until_ns",
         "max_unacked",
         "on_ready",
+        "peer",
         "router_id",
     )
 
-    def __init__(self, on_ready: Callable[[], None]) -> None:
+    def __init__(self, on_ready: Callable[[], None], peer: str = "") -> None:
         self.on_ready = on_ready
+        self.peer = peer
         self.router_id: str | None = None
         self.ended = False
         # Lists, though they are queues: they hold a few items at most, and an empty deque takes 600 bytes.
@@ -53,6 +57,7 @@ class Session:
         self._report: tuple[int, bytes] | None = None
         self._unacked: list[int] = []
         self._newest_sent = 0
+        self._newest_acked = 0
         self._frames_until_ns = 0
         self.lease_until_ns = 0
 
@@ -127,7 +132,22 @@ class Session:
         """Move to the first deadline after now, in phase with the anchor; missed ones are not made up for."""
         self.deadline_ns = now_ns + self.interval_ns - (now_ns - self._anchor_ns) % self.interval_ns
 
+    def hurry(self, now_ns: int) -> None:
+        """Make a report due now; the deadlines after it stay where they are."""
+        self.deadline_ns = min(self.deadline_ns, now_ns)
+
     # Reports
+
+    @property
+    def unacked(self) -> int:
+        """Reports offered and not acknowledged; always 0 for a Router that doesn't acknowledge."""
+        return len(self._unacked)
+
+    def knows(self, sequence_id: int) -> bool:
+        """Whether a report of this number or a later one was sent and, by a Router that acknowledges, acknowledged."""
+        if self.max_unacked is None:
+            return self._newest_sent >= sequence_id
+        return self._newest_acked >= sequence_id
 
     @property
     def has_credit(self) -> bool:
@@ -149,6 +169,7 @@ class Session:
         """Free the credit of every report up to `sequence_id`; return False for one that was never sent."""
         if sequence_id > self._newest_sent:
             return False
+        self._newest_acked = max(self._newest_acked, sequence_id)
         while self._unacked and self._unacked[0] <= sequence_id:
             del self._unacked[0]
         return True

@@ -34,6 +34,19 @@ class SessionTable:
         if session.router_id is not None and self._registered.get(session.router_id) is session:
             del self._registered[session.router_id]
 
+    def hurry(self, now_ns: int) -> None:
+        """Make a report due now for every session."""
+        for session in self._registered.values():
+            session.hurry(now_ns)
+
+    def unacked(self) -> int:
+        """Return the reports that acknowledging sessions were offered and have not acknowledged."""
+        return sum(session.unacked for session in list(self._registered.values()))
+
+    def unaware_of(self, sequence_id: int) -> list[str]:
+        """Return the router_ids of the sessions that may not know of the report with this number, or a later one."""
+        return [router_id for router_id, session in self._registered.items() if not session.knows(sequence_id)]
+
     def next_wake(self, now_ns: int) -> int | None:
         """Return when the loop is needed next, or None while nobody is registered."""
         return min((session.wake_at(now_ns) for session in self._registered.values()), default=None)

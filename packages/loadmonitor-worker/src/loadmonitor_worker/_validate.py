@@ -12,8 +12,16 @@ INT32_MAX = 2**31 - 1
 INT64_MAX = 2**63 - 1
 _FLOAT_MAX = sys.float_info.max
 
-_OPTIONAL_COUNTS = ("prefill_uncached_tokens_total", "prefill_busy_us_total", "generated_tokens_total")
-_FLOATS = ("token_usage", "gen_throughput", "cache_hit_rate", "utilization", "prefill_throughput")
+_OPTIONAL_COUNTS = (
+    "num_waiting_uncached_tokens",
+    "num_used_tokens",
+    "num_total_tokens",
+    "prefill_uncached_tokens_total",
+    "prefill_busy_us_total",
+    "generated_tokens_total",
+)
+_OPTIONAL_FLOATS = ("token_usage", "gen_throughput", "cache_hit_rate", "prefill_throughput")
+_FLOATS = ("utilization", *_OPTIONAL_FLOATS)
 _COUNTS = tuple(
     field.name
     for field in fields(RankSnapshot)
@@ -49,7 +57,7 @@ def validate_ranks(
             raise InvalidSnapshotError(f"rank {dp_rank} is not one of the {_describe(expected)}", dp_rank=dp_rank)
         if not _is_clean(load):
             _explain(load)
-        if load.num_used_tokens > load.max_total_num_tokens or load.num_running_reqs > load.max_running_requests:
+        if (load.num_used_tokens or 0) > load.max_total_num_tokens or load.num_running_reqs > load.max_running_requests:
             load, capped = _cap(load, clamp=clamp)  # noqa: PLW2901 - the capped rank takes the place of the rank
             clamped += capped
         ranks[dp_rank] = load
@@ -84,14 +92,14 @@ def _is_clean(load: RankSnapshot) -> bool:
         (load.snapshot_time_unix_ms is None or _is_count(load.snapshot_time_unix_ms))
         and _is_count(load.num_running_reqs)
         and _is_count(load.num_waiting_reqs)
-        and _is_count(load.num_waiting_uncached_tokens)
-        and _is_count(load.num_used_tokens)
-        and _is_count(load.num_total_tokens)
+        and (load.num_waiting_uncached_tokens is None or _is_count(load.num_waiting_uncached_tokens))
+        and (load.num_used_tokens is None or _is_count(load.num_used_tokens))
+        and (load.num_total_tokens is None or _is_count(load.num_total_tokens))
         and _is_count(load.max_total_num_tokens)
         and _is_count(load.max_running_requests)
-        and _is_ratio(load.token_usage)
-        and _is_ratio(load.gen_throughput)
-        and _is_ratio(load.cache_hit_rate)
+        and (load.token_usage is None or _is_ratio(load.token_usage))
+        and (load.gen_throughput is None or _is_ratio(load.gen_throughput))
+        and (load.cache_hit_rate is None or _is_ratio(load.cache_hit_rate))
         and (_is_ratio(load.utilization) or load.utilization == -1)
         and (load.prefill_throughput is None or _is_ratio(load.prefill_throughput))
         and (load.prefill_uncached_tokens_total is None or _is_count(load.prefill_uncached_tokens_total))
@@ -110,7 +118,7 @@ def _explain(load: RankSnapshot) -> None:
             raise _refused(load, name, f"an integer from 0 to {INT64_MAX}, or None,")
     for name in _FLOATS:
         value = getattr(load, name)
-        if not (_is_ratio(value) or (name == "prefill_throughput" and value is None)):
+        if not (_is_ratio(value) or (name in _OPTIONAL_FLOATS and value is None)):
             raise _refused(load, name, "a finite number of at least 0")
 
 
@@ -128,7 +136,7 @@ def _cap(load: RankSnapshot, *, clamp: bool) -> tuple[RankSnapshot, int]:
     capped = {}
     for name, capacity in _CAPACITY.items():
         most = getattr(load, capacity)
-        if getattr(load, name) > most:
+        if (getattr(load, name) or 0) > most:
             if not clamp:
                 raise InvalidSnapshotError(
                     f"rank {load.dp_rank}: {name}={getattr(load, name)} exceeds {capacity}={most}",

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
-from loadmonitor_worker.errors import ConfigError
+from loadmonitor_worker.errors import SettingError
 
 
 class WorkerType(StrEnum):
@@ -13,6 +13,17 @@ class WorkerType(StrEnum):
     REGULAR = "regular"
     PREFILL = "prefill"
     DECODE = "decode"
+
+
+_LEAST = {
+    "stale_after_ms": 1,
+    "publish_interval_ms": 1,
+    "min_report_interval_ms": 1,
+    "max_lease_ttl_ms": 2,
+    "max_sessions": 1,
+    "max_frames_per_second": 1,
+    "pull_budget_ms": 1,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +38,8 @@ class ReporterConfig:
         model: Name of the served model, or None.
         zone: Placement label, or None.
         stale_after_ms: A rank whose snapshot is older than this makes the report STALE; above 0.
+        publish_interval_ms: How often the engine publishes its load, above 0, or None when that isn't known. A
+            `stale_after_ms` below it is refused, because it would make every report STALE between two publications.
         min_report_interval_ms: Shortest report interval granted to a router; above 0.
         max_lease_ttl_ms: Longest lease granted to a router; at least 2.
         max_sessions: Most routers served at once; above 0.
@@ -40,7 +53,7 @@ class ReporterConfig:
             "strict" makes the report UNREACHABLE, "clamp" caps the value and counts it.
 
     Raises:
-        ConfigError: A value is out of range.
+        SettingError: A value is out of range, or contradicts another.
     """
 
     port: int | None
@@ -50,6 +63,7 @@ class ReporterConfig:
     model: str | None = None
     zone: str | None = None
     stale_after_ms: int = 3_000
+    publish_interval_ms: int | None = None
     min_report_interval_ms: int = 10
     max_lease_ttl_ms: int = 300_000
     max_sessions: int = 1_024
@@ -60,27 +74,37 @@ class ReporterConfig:
 
     def __post_init__(self) -> None:
         if self.port is not None and not (type(self.port) is int and 0 <= self.port <= 65_535):
-            raise ConfigError(f"port={self.port!r} is not a TCP port: allowed are 0 (any free port) to 65535, or None")
+            raise SettingError("port", self.port, "is not a TCP port: allowed are 0 (any free port) to 65535, or None")
         if not self.host.strip():
-            raise ConfigError(f"host={self.host!r} is blank: give an address such as 127.0.0.1 or 0.0.0.0")
-        for name, least in (
-            ("stale_after_ms", 1),
-            ("min_report_interval_ms", 1),
-            ("max_lease_ttl_ms", 2),
-            ("max_sessions", 1),
-            ("max_frames_per_second", 1),
-            ("pull_budget_ms", 1),
-        ):
+            raise SettingError("host", self.host, "is blank: give an address such as 127.0.0.1 or 0.0.0.0")
+        for name, least in _LEAST.items():
             value = getattr(self, name)
-            if type(value) is not int or value < least:
-                raise ConfigError(f"{name}={value!r} is not allowed: an integer of at least {least} is")
+            if (type(value) is not int or value < least) and (value is not None or name != "publish_interval_ms"):
+                raise SettingError(name, value, f"is not allowed: an integer of at least {least} is")
         for name, choices in (("overshoot", ("strict", "clamp")), ("alignment", ("registration", "epoch"))):
             if getattr(self, name) not in choices:
-                raise ConfigError(
-                    f"{name}={getattr(self, name)!r} is not allowed: {' or '.join(map(repr, choices))} is"
-                )
+                raise SettingError(name, getattr(self, name), f"is not allowed: {' or '.join(map(repr, choices))} is")
         try:
             object.__setattr__(self, "worker_type", WorkerType(self.worker_type))
         except ValueError:
-            allowed = ", ".join(WorkerType)
-            raise ConfigError(f"worker_type={self.worker_type!r} is not allowed: one of {allowed} is") from None
+            rule = f"is not allowed: one of {', '.join(WorkerType)} is"
+            raise SettingError("worker_type", self.worker_type, rule) from None
+        self._refuse_contradictions()
+
+    def _refuse_contradictions(self) -> None:
+        least, published = self.min_report_interval_ms, self.publish_interval_ms
+        if self.max_lease_ttl_ms < 2 * least:
+            raise SettingError(
+                "max_lease_ttl_ms",
+                self.max_lease_ttl_ms,
+                f"is too short for the shortest report interval, {least} ms: a lease must outlast its interval, so use at "
+                f"least {2 * least}",
+                related=("min_report_interval_ms",),
+            )
+        if published is not None and self.stale_after_ms < published:
+            raise SettingError(
+                "stale_after_ms",
+                self.stale_after_ms,
+                f"is below the engine's publish interval, {published} ms: use at least {3 * published}",
+                related=("publish_interval_ms",),
+            )

@@ -1,9 +1,14 @@
 """The errors of loadmonitor_worker.
 
 LoadReporterError
-├── ConfigError               a setting is out of range; nothing was started
+├── ConfigError               a setting is wrong, or its name is; nothing was started
+│   ├── MissingSettingError       a setting without a default wasn't given
+│   └── SettingError              the value of one setting isn't allowed
 ├── MissingExtraError         an optional dependency of the requested feature is not installed
 ├── BindError                 the reporter's address can't be listened on
+├── ForkedProcessError        this process was forked while gRPC was in use: here it would hang
+├── ServingModeError          the reporter can't run where it was asked to
+│   └── MissingHookError          the installed servicer doesn't tell when its request manager is ready
 └── SourceError               this attempt to read the engine's load failed; the report says UNREACHABLE
     ├── SourceUnavailableError    the source isn't there, or its content can't be used yet
     └── InvalidSnapshotError      the source answered with a rank set that must not be reported
@@ -18,6 +23,29 @@ class LoadReporterError(Exception):
 
 class ConfigError(LoadReporterError, ValueError):
     """A setting is out of range; the message names the setting, the value received and what is allowed."""
+
+
+class MissingSettingError(ConfigError):
+    """A setting without a default wasn't given; the message says how to give it."""
+
+
+class SettingError(ConfigError):
+    """The value of one setting isn't allowed, by itself or beside another.
+
+    Attributes:
+        setting: The setting's name in code.
+        value: What it was given.
+        rule: What is wrong and what is allowed, as the end of a sentence that starts with setting and value.
+        related: Other settings that the rule speaks of.
+    """
+
+    def __init__(self, setting: str, value: object, rule: str, *, related: tuple[str, ...] = ()) -> None:
+        """Give the parts of the sentence."""
+        super().__init__(f"{setting}={value!r} {rule}")
+        self.setting = setting
+        self.value = value
+        self.rule = rule
+        self.related = related
 
 
 class MissingExtraError(LoadReporterError, ImportError):
@@ -38,6 +66,32 @@ class BindError(LoadReporterError, OSError):
         super().__init__(f"cannot listen on {address}: {reason}")
         self.address = address
         self.reason = reason
+
+
+class ForkedProcessError(LoadReporterError, RuntimeError):
+    """This process was forked while gRPC was in use; a reporter would hang here. Says what to do instead."""
+
+
+class ServingModeError(LoadReporterError):
+    """The reporter was asked for in a way that its serving mode doesn't allow; the message says which one does."""
+
+
+class MissingHookError(ServingModeError):
+    """The installed servicer has no readiness hook, so a reporter would never start; upgrade it.
+
+    Attributes:
+        package: The servicer's package.
+        version: Its installed version, or None when it isn't installed as one.
+    """
+
+    def __init__(self, package: str, version: str | None, hook: str) -> None:
+        """Name the servicer, its version and the hook it lacks."""
+        super().__init__(
+            f"load reporting is on, but {package} {version or '(version unknown)'} takes no {hook!r} callback, so that the "
+            "reporter would never start: upgrade it (smg-grpc-servicer 0.5.5 has it), or switch reporting off"
+        )
+        self.package = package
+        self.version = version
 
 
 class SourceError(LoadReporterError):

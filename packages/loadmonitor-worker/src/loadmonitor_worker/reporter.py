@@ -3,13 +3,17 @@
 import asyncio
 import importlib
 import importlib.util
+import math
 from collections.abc import Collection
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from loadmonitor_worker._ranks import checked_ranks
 from loadmonitor_worker.config import ReporterConfig
 from loadmonitor_worker.errors import ConfigError, MissingExtraError
 from loadmonitor_worker.interfaces import Clock, LoadSnapshotSource
+from loadmonitor_worker.measurements import Measurements
+from loadmonitor_worker.state import IdleOutcome, WorkerState
 
 if TYPE_CHECKING:
     from loadmonitor_worker._fire import ReporterCounters
@@ -35,6 +39,67 @@ class LoadReporter:
         """What the reporter has done since it started."""
         return self._server.counters
 
+    @property
+    def worker_state(self) -> WorkerState | None:
+        """What reports say of the engine's state; None, and they say nothing, until one is set."""
+        return self._server.worker_state
+
+    def measure(self) -> Measurements:
+        """Return what the reporter measured of itself.
+
+        Timings, bytes and reports by status are measured from the first call on: until then nothing is spent on them.
+        """
+        return self._server.measure()
+
+    def set_worker_state(self, state: WorkerState) -> None:
+        """Tell routers where the engine stands, from the next report on; a changed state makes one due at once for all.
+
+        Set right after the start, it is told by the first report. Routers send a LOADING, DRAINING or PAUSED engine no new
+        requests, however idle it is.
+
+        Raises:
+            ConfigError: `state` isn't a `WorkerState`.
+        """
+        try:
+            known = WorkerState(state)
+        except ValueError:
+            allowed = ", ".join(WorkerState)
+            raise ConfigError(f"worker state {state!r} is not allowed: one of {allowed} is") from None
+        self._server.set_worker_state(known)
+
+    async def wait_until_idle(self, timeout_seconds: float) -> IdleOutcome:
+        """Wait until every router knows the state and the engine then had nothing to do for a second, or until the limit.
+
+        An engine is idle when all its ranks run nothing and nothing waits, in numbers taken after the last router was told. One
+        that can't be read, or doesn't date its numbers, isn't known to be idle. A router was told when it acknowledged a report
+        with the state or, if it doesn't acknowledge, when one was sent to it. The engine is read five times a second.
+
+        Args:
+            timeout_seconds: The limit, from 0.
+
+        Returns:
+            Whether it is idle, else what was in the way when the limit was reached or the reporter closed.
+
+        Raises:
+            ConfigError: The limit isn't a finite number from 0.
+        """
+        _check_timeout(timeout_seconds)
+        return await self._server.wait_until_idle(timeout_seconds)
+
+    async def drain(self, timeout_seconds: float) -> IdleOutcome:
+        """Tell routers DRAINING, wait as `wait_until_idle` does, then close; closes at the limit too.
+
+        A caller that is cancelled while it waits leaves the reporter open, and DRAINING.
+
+        Raises:
+            ConfigError: The limit isn't a finite number from 0; nothing was told.
+        """
+        _check_timeout(timeout_seconds)
+        self.set_worker_state(WorkerState.DRAINING)
+        outcome = await self.wait_until_idle(timeout_seconds)
+        await self.close()
+        return outcome
+
     def update_expected_dp_ranks(self, dp_ranks: Collection[int]) -> None:
         """Replace the ranks that make a read complete, when the engine changes its data-parallel size.
 
@@ -44,10 +109,7 @@ class LoadReporter:
         Raises:
             ConfigError: No ranks, or one that isn't an integer of at least 0.
         """
-        ranks = frozenset(dp_ranks)
-        if not ranks or not all(type(rank) is int and rank >= 0 for rank in ranks):
-            raise ConfigError(f"dp_ranks={dp_ranks!r} is not allowed: at least one rank, integers of at least 0, is")
-        self._server.expected_dp_ranks = ranks
+        self._server.expected_dp_ranks = checked_ranks(dp_ranks)
 
     async def close(self) -> None:
         """Tell every router SHUTTING_DOWN, stop reading the source and release the port, within about 2 seconds.
@@ -69,6 +131,11 @@ class LoadReporter:
         await self.close()
 
 
+def _check_timeout(timeout_seconds: float) -> None:
+    if not 0 <= timeout_seconds < math.inf:
+        raise ConfigError(f"timeout_seconds={timeout_seconds!r} is not allowed: a finite number from 0 is")
+
+
 async def start_load_reporter(
     config: ReporterConfig, source: LoadSnapshotSource | None, *, clock: Clock | None = None
 ) -> LoadReporter | None:
@@ -86,6 +153,7 @@ async def start_load_reporter(
         ConfigError: Reporting is on without a source, or a text of the configuration can't be sent.
         MissingExtraError: Reporting is on without the extra `[load-reporter]`.
         BindError: The address can't be listened on.
+        ForkedProcessError: This process was forked while gRPC was in use.
     """
     if config.port is None:
         return None
@@ -94,8 +162,10 @@ async def start_load_reporter(
     if any(importlib.util.find_spec(module) is None for module in ("grpc", "loadmonitor_proto")):
         raise MissingExtraError("load reporting", "load-reporter")
 
-    # In a thread, because importing gRPC takes longer than an engine's event loop should stand still.
-    await asyncio.to_thread(importlib.import_module, "loadmonitor_worker._server")
+    # In a thread, because importing gRPC takes longer than an engine's event loop should stand still. The one first, because it
+    # settles what gRPC reads when it is imported.
+    for module in ("loadmonitor_proto.forking", "loadmonitor_worker._server"):
+        await asyncio.to_thread(importlib.import_module, module)
     from loadmonitor_worker._clock import SystemClock  # noqa: PLC0415 - an engine that doesn't report doesn't pay
     from loadmonitor_worker._server import ReporterServer  # noqa: PLC0415
 

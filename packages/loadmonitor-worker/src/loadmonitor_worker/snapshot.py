@@ -1,6 +1,7 @@
 """The load of one data-parallel rank at one moment, as a source hands it to the reporter."""
 
 from dataclasses import dataclass
+from typing import Final
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -9,19 +10,22 @@ class RankSnapshot:
 
     Nothing is checked here: the reporter validates the complete rank set of each pull.
 
+    None is for a source whose engine doesn't tell a value. The wire's first version has no way to leave a count or a ratio out, so
+    a router reads 0 there, except in the fields from `prefill_throughput` on; `utilization` has -1 instead.
+
     Attributes:
         dp_rank: Data-parallel rank, 0 to 2**31 - 1.
         snapshot_time_unix_ms: When the engine took these numbers, or None when it doesn't say.
         num_running_reqs: Requests in the running batch.
         num_waiting_reqs: Requests in the waiting queue.
-        num_waiting_uncached_tokens: Prompt tokens waiting whose KV isn't cached.
-        num_used_tokens: KV tokens in use; at most `max_total_num_tokens`.
-        num_total_tokens: Tokens in use plus tokens waiting, in the engine's own count.
+        num_waiting_uncached_tokens: Prompt tokens waiting whose KV isn't cached; None when unknown.
+        num_used_tokens: KV tokens in use; at most `max_total_num_tokens`; None when unknown.
+        num_total_tokens: Tokens in use plus tokens waiting, in the engine's own count; None when unknown.
         max_total_num_tokens: KV capacity in tokens; 0 means not published yet.
         max_running_requests: Most requests that may run at once; 0 means not published yet.
-        token_usage: The engine's own ratio, 0 to 1; the fullest of its pools, so it may exceed used / max.
-        gen_throughput: Generated tokens per second.
-        cache_hit_rate: Prefix cache hits, 0 to 1.
+        token_usage: The engine's own ratio, 0 to 1; the fullest of its pools, so it may exceed used / max; None when unknown.
+        gen_throughput: Generated tokens per second; None when unknown.
+        cache_hit_rate: Prefix cache hits, 0 to 1; None when unknown.
         utilization: The engine's own ratio; -1 where the engine doesn't compute it (SGLang's prefill workers).
         prefill_throughput: Uncached prompt tokens per second; None when unknown.
         prefill_uncached_tokens_total: Uncached prompt tokens since the engine started; None when unknown.
@@ -33,16 +37,27 @@ class RankSnapshot:
     snapshot_time_unix_ms: int | None
     num_running_reqs: int = 0
     num_waiting_reqs: int = 0
-    num_waiting_uncached_tokens: int = 0
-    num_used_tokens: int = 0
-    num_total_tokens: int = 0
+    num_waiting_uncached_tokens: int | None = 0
+    num_used_tokens: int | None = 0
+    num_total_tokens: int | None = 0
     max_total_num_tokens: int = 0
     max_running_requests: int = 0
-    token_usage: float = 0.0
-    gen_throughput: float = 0.0
-    cache_hit_rate: float = 0.0
+    token_usage: float | None = 0.0
+    gen_throughput: float | None = 0.0
+    cache_hit_rate: float | None = 0.0
     utilization: float = 0.0
     prefill_throughput: float | None = None
     prefill_uncached_tokens_total: int | None = None
     prefill_busy_us_total: int | None = None
     generated_tokens_total: int | None = None
+
+
+READ_AS_ZERO: Final = (
+    "num_waiting_uncached_tokens",
+    "num_used_tokens",
+    "num_total_tokens",
+    "token_usage",
+    "gen_throughput",
+    "cache_hit_rate",
+)
+"""The fields that may be None and have no presence on the wire: a router reads 0 where they are unknown."""

@@ -47,6 +47,7 @@ class Worker:
             *("--worker-addr", f"http://127.0.0.1:{30_000 + number}"),
             *("--model", "demo"),
             *("--stale-after-ms", "1500"),
+            *("--log-level", "error"),
         )
         self._processes: list[asyncio.subprocess.Process] = []
         self.address = "127.0.0.1:0"

@@ -8,7 +8,7 @@ from loadmonitor_router.age import DEFAULT_FRESHNESS_MS, Assessment, Freshness, 
 from loadmonitor_router.cli import _text
 from loadmonitor_router.connection import Connection, ConnectionState
 from loadmonitor_router.interfaces import Clock
-from loadmonitor_router.reports import RankLoad, WorkerReport
+from loadmonitor_router.reports import NEVER_PICKED, RankLoad, WorkerReport
 
 _Number = TypeVar("_Number", int, float)
 
@@ -105,7 +105,11 @@ def rows(shown: WorkerView) -> list[Row]:
 
 def _reason(shown: WorkerView) -> str | None:
     reason = shown.assessment.reason
-    return None if reason is None else _text.safe(reason)
+    known = [] if reason is None else [_text.safe(reason)]
+    state = None if shown.report is None else shown.report.worker_state
+    if state in NEVER_PICKED:
+        known.insert(0, f"{state.name}: gets no new request")
+    return "; ".join(known) or None
 
 
 def _freshness_ms(connection: Connection) -> int:

@@ -7,7 +7,7 @@
 
 Who is considered, whatever the policy:
 
-- A Worker whose engine is LOADING, DRAINING or PAUSED, never.
+- A Worker whose engine is LOADING, DRAINING or PAUSED, never; nor one that was lost after it had told DRAINING.
 - If any candidate is fresh: the fresh ones, by their score, and those that haven't reported yet, as if loaded like the
   mean of the fresh ones (`unknown_score`). What is stale, lost or unreachable waits: idle when last seen is no argument.
 - If none is fresh, `when_none_fresh` decides. "fail_open" sends to whom this router has the fewest picks under way, equal

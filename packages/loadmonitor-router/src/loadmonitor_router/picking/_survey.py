@@ -69,7 +69,7 @@ class Surveyor:
                 found.unknown.append(candidate)
                 continue
             report = worker.report
-            if report is not None and report.worker_state in NEVER_PICKED:
+            if not worker.takes_requests:
                 found.barred.append(candidate)
             elif worker.freshness is Freshness.FRESH and report is not None and worker.age_ms is not None:
                 load = self._measure(worker.target.url, report).of(candidate)
@@ -107,7 +107,7 @@ def why_not(snapshot: FleetSnapshot, candidate: Candidate) -> str:
     if worker is None:
         return "not in the snapshot"
     if worker.worker_state in NEVER_PICKED:
-        return f"its engine is {worker.worker_state.name}"
+        return f"its engine is {worker.worker_state.name}" if worker.report is not None else "it left, DRAINING"
     if worker.freshness is not Freshness.FRESH or worker.report is None:
         return f"{worker.freshness}: {worker.reason}"
     if not has_rank(worker.report, candidate):

@@ -6,7 +6,7 @@ from importlib.metadata import version
 
 from cyclopts import App, CycloptsError
 
-from loadmonitor_worker.errors import LoadReporterError
+from loadmonitor_worker.errors import LoadReporterError, MissingSettingError
 
 app: App = App(
     name="loadmonitor-worker",
@@ -21,13 +21,25 @@ app: App = App(
 )
 for _name, _help in (
     ("serve", "Report the load of an engine on this machine until stopped."),
+    ("drain", "Have a running `serve` tell routers DRAINING, and wait until its engine has nothing to do."),
+    ("config", "Print the settings that `serve` would have here, and where each comes from."),
     ("check", "Say hop by hop what works between an engine and its reports, and what to change."),
     ("simulate", "Publish a made-up load in SGLang's shared-memory format until stopped."),
 ):
     app.command(f"loadmonitor_worker.cli.{_name}:{_name}", name=_name, help=_help)
 
-_FLAGS = {"min_report_interval_ms=": "--min-interval-ms ", "stale_after_ms=": "--stale-after-ms ", "port=": "--port "}
-_FLAGS |= {"dp_size=": "--dp-size ", "period_ms=": "--period-ms ", "host=": "--host ", ", or None": ""}
+_FLAGS = {
+    "mapping=": "--mapping ",
+    "dp_size=": "--dp-size ",
+    "period_ms=": "--period-ms ",
+    "timeout_seconds=": "--timeout-seconds ",
+    ", or None": "",
+}
+_FLAGS |= {
+    f"{name}{sign}": f"--{name.replace('_', '-')} "
+    for name in ("max_running_requests", "max_total_num_tokens")
+    for sign in " ="
+}
 """How a setting is called here, by the words that start its error."""
 
 
@@ -44,5 +56,5 @@ def run(arguments: Sequence[str]) -> int:
         for setting, flag in _FLAGS.items():
             message = message.replace(setting, flag)
         sys.stderr.write(f"loadmonitor-worker: {message}\n")
-        return 1
+        return 2 if isinstance(error, MissingSettingError) else 1
     return code if isinstance(code, int) else 0

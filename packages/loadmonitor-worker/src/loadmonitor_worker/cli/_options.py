@@ -2,62 +2,97 @@
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Literal
 
+from loadmonitor_worker.cli._settings import SidecarConfig
 from loadmonitor_worker.errors import ConfigError
 from loadmonitor_worker.interfaces import LoadSnapshotSource
-from loadmonitor_worker.sources import SglangHttpSource, SglangShmSource, SyntheticSource
+from loadmonitor_worker.settings import LoadedSettings
+from loadmonitor_worker.sources import (
+    MetricsSource,
+    SglangHttpSource,
+    SglangShmSource,
+    SyntheticSource,
+    shipped_mappings,
+)
 
-SourceName = Literal["sglang-shm", "sglang-http", "synthetic"]
+_METRICS = {"vllm-metrics": "vllm", "sglang-metrics": "sglang", "mapping": None}
+"""The sources that read metrics, and the mapping that comes with each."""
+_HTTP = ("sglang-http", *_METRICS)
+_OWNERS = {"shm_path": ("sglang-shm",), "engine_url": _HTTP, "api_key_file": _HTTP, "mapping": ("mapping",)}
+_OWNERS |= dict.fromkeys(
+    ("max_running_requests", "max_total_num_tokens", "first_dp_rank", "metrics_prefix", "select"), tuple(_METRICS)
+)
 
 
-def make_source(
-    name: SourceName,
-    *,
-    shm_path: Path | None,
-    dp_size: int | None,
-    engine_url: str | None,
-    api_key_file: Path | None,
-) -> LoadSnapshotSource:
-    """Return the source that the flags describe.
+def make_source(loaded: LoadedSettings[SidecarConfig], *, unless: Collection[str] = ()) -> LoadSnapshotSource:
+    """Return the source that the settings describe.
+
+    Args:
+        loaded: The settings.
+        unless: Settings that may be there though they belong to another source.
 
     Raises:
-        ConfigError: A flag is missing, out of range, or belongs to another source.
+        ConfigError: A setting is missing, out of range, or belongs to another source.
     """
-    for flag, value, owner in (
-        ("--shm-path", shm_path, "sglang-shm"),
-        ("--engine-url", engine_url, "sglang-http"),
-        ("--api-key-file", api_key_file, "sglang-http"),
-    ):
-        if value is not None and name != owner:
+    config = loaded.config
+    for setting, owners in _OWNERS.items():
+        if config.source not in owners and setting not in unless and loaded.origins[setting].kind != "default":
             raise ConfigError(
-                f"{flag} belongs to --source {owner}, not to --source {name}: leave it out, or change the source"
+                f"{loaded.origins[setting]} belongs to --source {' or '.join(owners)}, not to --source {config.source}: "
+                "leave it out, or change the source"
             )
-    if name == "sglang-shm":
-        return SglangShmSource(shm_path, dp_size=dp_size)
-    if name == "sglang-http":
-        return make_http_source(engine_url, api_key_file, dp_size=dp_size)
-    return SyntheticSource(1 if dp_size is None else dp_size)
+    if config.source == "sglang-shm":
+        return SglangShmSource(config.shm_path, dp_size=config.dp_size)
+    if config.source == "sglang-http":
+        return make_http_source(config, dp_size=config.dp_size)
+    if config.source == "synthetic":
+        return SyntheticSource(1 if config.dp_size is None else config.dp_size)
+    return _make_metrics_source(config)
 
 
-def make_http_source(engine_url: str | None, api_key_file: Path | None, *, dp_size: int | None) -> SglangHttpSource:
-    """Return the source that asks the engine at `engine_url`.
+def make_http_source(config: SidecarConfig, *, dp_size: int | None) -> SglangHttpSource:
+    """Return the source that asks the engine's HTTP server.
 
     Raises:
         ConfigError: The address is missing or none, or the file holds no key.
     """
-    if engine_url is None:
+    return SglangHttpSource(_engine_url(config), api_key=_read_key(config.api_key_file), dp_size=dp_size)
+
+
+def _make_metrics_source(config: SidecarConfig) -> MetricsSource:
+    mapping = _METRICS[config.source] or config.mapping
+    if mapping is None:
+        raise ConfigError(f"--source mapping needs --mapping: a TOML file, or one of {', '.join(shipped_mappings())}")
+    pairs = [text.partition("=") for text in config.select]
+    if wrong := [text for text, (label, sign, _) in zip(config.select, pairs, strict=True) if not (label and sign)]:
+        raise ConfigError(f"--select {wrong[0]} is not allowed: LABEL=VALUE is")
+    return MetricsSource(
+        mapping,
+        _engine_url(config),
+        api_key=_read_key(config.api_key_file),
+        dp_size=config.dp_size,
+        first_dp_rank=config.first_dp_rank,
+        max_running_requests=config.max_running_requests,
+        max_total_num_tokens=config.max_total_num_tokens,
+        prefix=config.metrics_prefix,
+        select={label: value for label, _, value in pairs},
+    )
+
+
+def _engine_url(config: SidecarConfig) -> str:
+    if config.engine_url is None:
         raise ConfigError(
-            "--source sglang-http needs --engine-url: the engine's address, such as http://127.0.0.1:30000"
+            f"--source {config.source} needs --engine-url: the engine's address, such as http://127.0.0.1:30000"
         )
-    api_key = None if api_key_file is None else _read_key(api_key_file)
-    return SglangHttpSource(engine_url, api_key=api_key, dp_size=dp_size)
+    return config.engine_url
 
 
-def _read_key(path: Path) -> str:
+def _read_key(path: Path | None) -> str | None:
+    if path is None:
+        return None
     try:
         key = path.read_text().strip()
     except (OSError, UnicodeDecodeError) as error:
@@ -74,7 +109,7 @@ async def closing(source: LoadSnapshotSource | None) -> AsyncIterator[None]:
     try:
         yield
     finally:
-        if isinstance(source, SglangHttpSource):
+        if isinstance(source, SglangHttpSource | MetricsSource):
             await source.aclose()
 
 

@@ -4,7 +4,7 @@ import asyncio
 import json
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -15,10 +15,12 @@ from cyclopts import Parameter
 from loadmonitor_worker._validate import name_ranks, validate_ranks
 from loadmonitor_worker._verdict import Attempt, ReportStatus, judge
 from loadmonitor_worker.cli._filling import who_fills
-from loadmonitor_worker.cli._options import SourceName, closing, make_http_source, make_source
-from loadmonitor_worker.errors import ConfigError, SourceError
+from loadmonitor_worker.cli._options import closing, make_http_source, make_source
+from loadmonitor_worker.cli._settings import NO_SOURCE_FLAGS, SourceFlags, sidecar_settings
+from loadmonitor_worker.errors import SourceError
 from loadmonitor_worker.interfaces import LoadSnapshotSource
-from loadmonitor_worker.sources import SglangHttpSource, SglangShmSource, ShmVerdict, inspect_candidates
+from loadmonitor_worker.snapshot import READ_AS_ZERO
+from loadmonitor_worker.sources import MetricsSource, SglangHttpSource, SglangShmSource, ShmVerdict, inspect_candidates
 
 _DIRECTORY = Path("/dev/shm")  # noqa: S108 - where SGLang publishes, not a place for our own files
 
@@ -34,34 +36,26 @@ class Hop:
 
 def check(
     *,
-    source: SourceName,
-    shm_path: Path | None = None,
-    engine_url: str | None = None,
-    api_key_file: Path | None = None,
-    dp_size: int | None = None,
-    stale_after_ms: int = 3_000,
+    source_flags: SourceFlags = NO_SOURCE_FLAGS,
     json_lines: Annotated[bool, Parameter(name="--json", negative="")] = False,
 ) -> int:
     """Say hop by hop what works between the engine and its reports, and what to change; exits 1 when a hop fails.
 
+    Each flag has an environment variable, as for `serve`, so that in a sidecar's container it checks what the sidecar reads.
+
     Args:
-        source: Where the load is read.
-        shm_path: SGLang's snapshot file; by default the live one in /dev/shm is found.
-        engine_url: SGLang's HTTP address, such as http://127.0.0.1:30000. With --source sglang-shm it is asked too, which
-            shows whether the engine fills its file by itself.
-        api_key_file: File that holds the engine's API key.
-        dp_size: Data-parallel ranks to expect; by default as many as the source says.
-        stale_after_ms: Ranks older than this count as stale.
+        source_flags: Where the load is read. With --source sglang-shm, --engine-url asks the engine too, which shows whether
+            it fills its file by itself.
         json_lines: Print one JSON object a hop.
     """
-    if stale_after_ms < 1:
-        raise ConfigError(f"--stale-after-ms {stale_after_ms} is not allowed: at least 1 is")
-    engine: SglangHttpSource | None = None
-    if source == "sglang-shm" and engine_url is not None:
-        engine = make_http_source(engine_url, api_key_file, dp_size=None)
-        engine_url = api_key_file = None
-    reader = make_source(source, shm_path=shm_path, dp_size=dp_size, engine_url=engine_url, api_key_file=api_key_file)
-    return asyncio.run(_check(reader, engine, stale_after_ms, json_lines=json_lines))
+    loaded = sidecar_settings(source_flags)
+    config = loaded.config
+    if config.source == "sglang-shm" and config.engine_url is not None:
+        engine = make_http_source(config, dp_size=None)
+        reader = make_source(loaded, unless=("engine_url", "api_key_file"))
+    else:
+        engine, reader = None, make_source(loaded)
+    return asyncio.run(_check(reader, engine, config.stale_after_ms, json_lines=json_lines))
 
 
 async def _check(
@@ -104,6 +98,9 @@ async def _hops(source: LoadSnapshotSource, engine: SglangHttpSource | None, sta
     )
     if isinstance(source, SglangHttpSource):
         yield _dating(source)
+    if isinstance(source, MetricsSource):
+        for hop in _metrics_hops(source):
+            yield hop
     if isinstance(source, SglangShmSource) and engine is not None:
         yield await _filling(source, engine)
     try:
@@ -123,7 +120,7 @@ def _origin(source: LoadSnapshotSource) -> str:
     match source:
         case SglangShmSource():
             return f" from {source.path}"
-        case SglangHttpSource():
+        case SglangHttpSource() | MetricsSource():
             return f" from {source.url}"
         case _:
             return ""
@@ -152,6 +149,21 @@ def _dating(source: SglangHttpSource) -> Hop:
         detail=f"{ranks} by the arrival of the answer, as the engine doesn't tell when it took them: if it hangs behind its "
         "HTTP server, nobody sees it; SGLang 0.5.23 tells",
     )
+
+
+def _metrics_hops(source: MetricsSource) -> Iterator[Hop]:
+    yield Hop(
+        ok=True,
+        hop="dated",
+        detail="every rank by the moment before it was asked for: metrics don't say when they were taken",
+    )
+    by_reason: dict[str, list[str]] = {}
+    for field, reason in source.unknown_fields.items():
+        by_reason.setdefault(reason, []).append(field)
+    for reason, fields in by_reason.items():
+        zeros = [field for field in fields if field in READ_AS_ZERO]
+        remark = f"; routers read 0 for {', '.join(zeros)}, which the wire can't leave out" if zeros else ""
+        yield Hop(ok=True, hop="unknown", detail=f"{', '.join(fields)}: {reason}{remark}")
 
 
 async def _filling(file: SglangShmSource, engine: SglangHttpSource) -> Hop:

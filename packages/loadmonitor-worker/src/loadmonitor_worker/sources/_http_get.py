@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 from loadmonitor_worker.errors import ConfigError, MissingExtraError, SourceUnavailableError
-from loadmonitor_worker.sources._v1_loads import HttpReason
+from loadmonitor_worker.sources._http_answer import HttpReason
 
 if TYPE_CHECKING:
     import httpx
@@ -31,8 +31,8 @@ class HttpAnswer:
     body: bytes
 
 
-def httpx_module(feature: str) -> ModuleType:
-    """Return httpx, on behalf of `feature`.
+def httpx_module(feature: str, extra: str) -> ModuleType:
+    """Return httpx, on behalf of `feature`, which the package's `extra` serves.
 
     Raises:
         MissingExtraError: httpx isn't installed.
@@ -40,7 +40,7 @@ def httpx_module(feature: str) -> ModuleType:
     try:
         return import_module("httpx")
     except ImportError as error:
-        raise MissingExtraError(feature, "sglang") from error
+        raise MissingExtraError(feature, extra) from error
 
 
 def checked_url(url: str, module: ModuleType) -> str:
@@ -67,6 +67,19 @@ def checked_url(url: str, module: ModuleType) -> str:
     return str(parsed).rstrip("/")
 
 
+def authorization(api_key: str | None) -> dict[str, str]:
+    """Return the header that carries an engine's key as a bearer token; none for None or "".
+
+    Raises:
+        ConfigError: A header can't carry it. The key is not repeated in the message.
+    """
+    if api_key and not all("!" <= character <= "~" for character in api_key):
+        raise ConfigError(
+            "api_key holds a character that a header can't carry: letters, digits and ASCII signs are allowed"
+        )
+    return {"authorization": f"Bearer {api_key}"} if api_key else {}
+
+
 class HttpGet:
     """Asks one address again and again, over a connection that is kept between askings.
 
@@ -82,11 +95,17 @@ class HttpGet:
         module: httpx.
         timeout_ms: For the whole of it: connecting, redirects, and the last byte of the body.
         max_body_bytes: Longest body that is received.
+
+    Raises:
+        ConfigError: A limit is below 1.
     """
 
     def __init__(
         self, url: str, headers: Mapping[str, str], module: ModuleType, *, timeout_ms: int, max_body_bytes: int
     ) -> None:
+        for name, value in (("timeout_ms", timeout_ms), ("max_body_bytes", max_body_bytes)):
+            if type(value) is not int or value < 1:
+                raise ConfigError(f"{name}={value!r} is not allowed: an integer of at least 1 is")
         self.url = url
         self._headers = {"accept": "application/json", "accept-encoding": "identity", **headers}
         self._httpx = module

@@ -13,50 +13,21 @@ import json
 import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final, NoReturn
 
 from loadmonitor_worker.errors import InvalidSnapshotError, SourceUnavailableError
 from loadmonitor_worker.snapshot import RankSnapshot
+from loadmonitor_worker.sources._http_answer import HttpReason, check_answer
 from loadmonitor_worker.sources._sglang_fields import KNOWN_KEYS, TOTALS, to_rank_snapshot
 
 MOST_RANKS: Final = 65_535
 """As many as SGLang's shared memory can name."""
 
+_ABSENT: Final = (
+    "give the address of an SGLang engine of 2026 or later, whose HTTP server has this route, not a router's or another "
+    "engine's"
+)
 _NEEDED: Final = tuple(key for key in KNOWN_KEYS if key != "timestamp" and key not in TOTALS)
-
-
-class HttpReason(StrEnum):
-    """Why an engine's answer over HTTP gives no load."""
-
-    UNREACHABLE = "unreachable"
-    """No connection, or it broke."""
-    NOT_HTTP = "not_http"
-    """The answer broke off or isn't HTTP/1.1."""
-    TIMEOUT = "timeout"
-    """No complete answer within the deadline."""
-    UNAUTHORIZED = "unauthorized"
-    """401 or 403."""
-    ROUTE_ABSENT = "route_absent"
-    """404, 405, 501, or JSON that isn't about load: this server doesn't tell its load there."""
-    HTTP_STATUS = "http_status"
-    """Any other status but 200."""
-    REDIRECTED_OFF_HOST = "redirected_off_host"
-    """To another scheme, host or port; it isn't followed."""
-    TOO_MANY_REDIRECTS = "too_many_redirects"
-    """More than 3 on the same host."""
-    COMPRESSED = "compressed"
-    """Though no compression was asked for; it isn't unpacked."""
-    TOO_LARGE = "too_large"
-    """A body beyond the cap."""
-    BAD_JSON = "bad_json"
-    """Not JSON in UTF-8, or with a key twice."""
-    NO_RANKS = "no_ranks"
-    """An empty list: the engine is starting."""
-    AGGREGATE_ONLY = "aggregate_only"
-    """Sums over ranks without the ranks."""
-    INCOMPLETE = "incomplete"
-    """Ranks without all the values that a report carries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +64,7 @@ def parse_loads(
         SourceUnavailableError: There are none; `reason` is a word of HttpReason.
         InvalidSnapshotError: A value has the wrong type, or is no rank or time.
     """
-    _check_status(status, where=where, with_key=with_key)
-    if headers.get("content-encoding", "identity").strip().lower() != "identity":
-        raise SourceUnavailableError(
-            HttpReason.COMPRESSED,
-            f"{where} answered with a compressed body that nobody asked for: ask the engine itself",
-        )
+    check_answer(status, headers, where=where, with_key=with_key, absent=_ABSENT)
     answer = _decode(body, where=where, content_type=headers.get("content-type", "unknown"))
     loads = _rank_list(answer, where)
     if not loads:
@@ -123,26 +89,6 @@ def parse_loads(
             undated.add(rank.dp_rank)
         ranks.append(rank)
     return LoadsAnswer(tuple(ranks), _dp_size(answer, ranks), frozenset(undated))
-
-
-def _check_status(status: int, *, where: str, with_key: bool) -> None:
-    match status:
-        case 200:
-            return
-        case 401 | 403:
-            remedy = "the API key is not the engine's" if with_key else "give the engine's API key"
-            raise SourceUnavailableError(HttpReason.UNAUTHORIZED, f"{where} answered {status}: {remedy}")
-        case 404 | 405 | 501:
-            raise SourceUnavailableError(
-                HttpReason.ROUTE_ABSENT,
-                f"{where} answered {status}: give the address of an SGLang engine of 2026 or later, whose HTTP server has this "
-                "route, not a router's or another engine's",
-            )
-        case _:
-            hint = ": the engine is starting, stopping or overloaded" if status >= 500 else ""
-            raise SourceUnavailableError(
-                HttpReason.HTTP_STATUS, f"{where} answered {status}, where 200 is expected{hint}"
-            )
 
 
 def _decode(body: bytes, *, where: str, content_type: str) -> object:

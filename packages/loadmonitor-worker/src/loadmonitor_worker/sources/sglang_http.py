@@ -5,9 +5,10 @@ from typing import Final
 
 from loadmonitor_worker.errors import ConfigError, SourceUnavailableError
 from loadmonitor_worker.snapshot import RankSnapshot
-from loadmonitor_worker.sources._http_get import HttpGet, checked_url, httpx_module
+from loadmonitor_worker.sources._http_answer import HttpReason
+from loadmonitor_worker.sources._http_get import HttpGet, authorization, checked_url, httpx_module
 from loadmonitor_worker.sources._time import system_unix_ms
-from loadmonitor_worker.sources._v1_loads import MOST_RANKS, HttpReason, parse_loads
+from loadmonitor_worker.sources._v1_loads import MOST_RANKS, parse_loads
 
 _PATH: Final = "/v1/loads?include=core"
 _ABSENT_FOR_MS: Final = 10_000
@@ -56,17 +57,10 @@ class SglangHttpSource:
     ) -> None:
         if dp_size is not None and not (type(dp_size) is int and 1 <= dp_size <= MOST_RANKS):
             raise ConfigError(f"dp_size={dp_size!r} is not allowed: 1 to {MOST_RANKS} is, or None to take the engine's")
-        for name, value in (("timeout_ms", timeout_ms), ("max_body_bytes", max_body_bytes)):
-            if type(value) is not int or value < 1:
-                raise ConfigError(f"{name}={value!r} is not allowed: an integer of at least 1 is")
-        if api_key and not all("!" <= character <= "~" for character in api_key):
-            raise ConfigError(
-                "api_key holds a character that a header can't carry: letters, digits and ASCII signs are allowed"
-            )
-        httpx = httpx_module(type(self).__name__)
+        httpx = httpx_module(type(self).__name__, "sglang")
         self._http = HttpGet(
             checked_url(engine_url, httpx) + _PATH,
-            {"authorization": f"Bearer {api_key}"} if api_key else {},
+            authorization(api_key),
             httpx,
             timeout_ms=timeout_ms,
             max_body_bytes=max_body_bytes,

@@ -1,0 +1,79 @@
+"""A client that has lost its stream keeps no connection while it waits to dial again, nor when it never will."""
+
+import asyncio
+import gc
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from pathlib import Path
+
+import grpc
+import pytest
+
+from loadmonitor_proto import StreamError, WorkerFrame
+from loadmonitor_router import ConnectionState, MonitorClient
+from loadmonitor_router.testing import ManualClock, ScriptedStream, ScriptedWorker, wire_report
+
+pytestmark = pytest.mark.usefixtures("leaves_nothing")
+
+WAIT_SECONDS = 20
+OVER = {ConnectionState.BACKING_OFF, ConnectionState.FAILED}
+
+
+async def ends(stream: ScriptedStream) -> None:
+    stream.end()
+
+
+async def dies(stream: ScriptedStream) -> None:
+    stream.end(grpc.StatusCode.UNAVAILABLE, "gone")
+
+
+async def sends_an_error(stream: ScriptedStream) -> None:
+    await stream.send(WorkerFrame(error=StreamError(code="SESSION_REPLACED")))
+
+
+async def refuses(stream: ScriptedStream) -> None:
+    await stream.send(WorkerFrame(error=StreamError(code="PERMISSION_DENIED")))
+
+
+async def sends_what_is_no_frame(stream: ScriptedStream) -> None:
+    await stream.send(b"\xff")
+
+
+async def acknowledges_twice(stream: ScriptedStream) -> None:
+    await stream.acknowledge()
+
+
+@pytest.fixture
+async def worker() -> AsyncIterator[ScriptedWorker]:
+    async with ScriptedWorker() as scripted:
+        yield scripted
+
+
+@pytest.fixture
+def no_collector() -> Iterator[None]:
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def descriptors() -> int:
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())
+
+
+@pytest.mark.usefixtures("no_collector")
+@pytest.mark.parametrize(
+    "misbehaves", [ends, dies, sends_an_error, refuses, sends_what_is_no_frame, acknowledges_twice]
+)
+async def test_a_lost_stream_leaves_no_connection_open(
+    worker: ScriptedWorker, clock: ManualClock, misbehaves: Callable[[ScriptedStream], Awaitable[None]]
+) -> None:
+    before = descriptors()
+    async with MonitorClient(worker.address, router_id="r", clock=clock) as client:
+        stream = await worker.accept()
+        await stream.acknowledge()
+        await stream.report(wire_report(1))
+        await anext(client)
+        assert descriptors() == before + 2  # one end each
+        await misbehaves(stream)
+        async with asyncio.timeout(WAIT_SECONDS):
+            while client.connection.state not in OVER or descriptors() > before:  # noqa: ASYNC110
+                await asyncio.sleep(0)

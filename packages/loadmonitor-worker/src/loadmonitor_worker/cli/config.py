@@ -1,0 +1,78 @@
+"""`loadmonitor-worker config`: the settings that `serve` would have here, and where each comes from."""
+
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from loadmonitor_worker.cli._settings import (
+    NO_SERVE_FLAGS,
+    NO_SOURCE_FLAGS,
+    ServeFlags,
+    SidecarConfig,
+    SourceFlags,
+    sidecar_settings,
+)
+from loadmonitor_worker.settings import variable_of
+
+
+def config(
+    *,
+    source_flags: SourceFlags = NO_SOURCE_FLAGS,
+    serve_flags: ServeFlags = NO_SERVE_FLAGS,
+    show_origin: Annotated[bool, Parameter(negative="")] = False,
+    json_lines: Annotated[bool, Parameter(name="--json", negative="")] = False,
+) -> int:
+    """Print every setting that `serve` would have with the same flags in this environment; exits 1 when it wouldn't start.
+
+    Args:
+        source_flags: Where the load is read.
+        serve_flags: Who is served, and how.
+        show_origin: Print where each value comes from too, its environment variable and its default.
+        json_lines: Print one JSON object a setting.
+    """
+    loaded = sidecar_settings(source_flags, serve_flags)
+    rows = [
+        {
+            "setting": field.name,
+            "value": _plain(getattr(loaded.config, field.name)),
+            "origin": str(loaded.origins[field.name]),
+            "variable": variable_of(field.name),
+            "default": _plain(default) if (default := field.default) is not _REQUIRED else None,
+        }
+        for field in fields(SidecarConfig)
+    ]
+    shown = ("setting", "value", "origin", "variable", "default") if show_origin else ("setting", "value")
+    if json_lines:
+        lines = [json.dumps({key: row[key] for key in shown}) for row in rows]
+    else:
+        lines = _columns([dict(zip(shown, map(str.upper, shown), strict=True)), *rows], shown)
+    sys.stdout.write("".join(f"{line}\n" for line in lines))
+    return 0
+
+
+_REQUIRED = next(field for field in fields(SidecarConfig) if field.name == "source").default
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, tuple):
+        return list(value)
+    return str(value) if isinstance(value, Path) else value
+
+
+def _columns(rows: list[Mapping[str, object]], shown: tuple[str, ...]) -> list[str]:
+    cells = [[_text(row[key]) for key in shown] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells]
+
+
+def _text(value: object) -> str:
+    if value in (None, "", []):
+        return "-"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
