@@ -189,3 +189,15 @@ def test_a_reader_that_leaves_early_is_no_error() -> None:
     )
     os.close(write_end)
     assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_without_its_extra_the_command_says_what_to_install() -> None:
+    program = (
+        "import sys; sys.modules['cyclopts'] = None; sys.argv = ['p2p-selection', 'explain']; "
+        "from p2p_selection.__main__ import main; sys.exit(main())"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (
+        1,
+        "p2p-selection: the command needs cyclopts: pip install 'p2p-selection[cli]'\n",
+    )

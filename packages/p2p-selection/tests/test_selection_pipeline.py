@@ -289,6 +289,8 @@ async def test_a_pull_past_its_deadline_is_cancelled_and_counts_as_failed() -> N
     in_flight = InFlight(load_per_pull=1.0)
     source, _ = await attempt(FLEET, pull, deadline_seconds=0.01, in_flight=in_flight)
     assert (source, ended) == (FLEET[1], ["w0"])
+    with pytest.raises(NoSourceLeftError, match=r"w0: TimeoutError: not done within 0\.01 s"):
+        await attempt(FLEET[:1], pull, deadline_seconds=0.01)
     assert in_flight(FLEET[0]) is None
 
 
