@@ -5,17 +5,8 @@ from types import MappingProxyType
 
 from loadmonitor_proto.v1.load_monitor_pb2 import RankLoad
 
-_NAMES = (
-    "num_waiting_uncached_tokens",
-    "num_used_tokens",
-    "num_total_tokens",
-    "token_usage",
-    "gen_throughput",
-    "cache_hit_rate",
-)
-
 UNKNOWABLE_FIELDS: Mapping[int, str] = MappingProxyType(
-    {field.number: field.name for field in RankLoad.DESCRIPTOR.fields if field.name in _NAMES}
+    {number: RankLoad.DESCRIPTOR.fields_by_number[number].name for number in (5, 6, 7, 10, 11, 12)}
 )
 """The fields of RankLoad that `RankLoad.unknown_field_numbers` may name: their names by their numbers, ascending.
 
