@@ -62,13 +62,14 @@ async def test_serve_reports_a_vllm_engine_and_unreachable_when_its_metrics_lack
             report = await healthy(router)
             first, second = report.ranks
             assert (first.num_running_reqs, second.num_waiting_reqs, second.max_total_num_tokens) == (3, 72, 128_000)
-            # What isn't told is not sent, in the fields where the wire can say so …
+            # What isn't told is not sent …
             assert not first.HasField("prefill_throughput")
             assert not first.HasField("prefill_busy_us_total")
             assert first.utilization == -1
-            # … and in the others it is not sent either.
+            # … and named, where 0 would be read instead.
             present = {field.name for field, _ in first.ListFields()}
             assert not present & {"num_waiting_uncached_tokens", "num_total_tokens", "gen_throughput", "cache_hit_rate"}
+            assert [list(rank.unknown_field_numbers) for rank in (first, second)] == [[5, 7, 11, 12]] * 2
             engine.answers["/metrics"] = ok(b"process_cpu_seconds_total 5\n", CLASSIC)
             await unreachable(router, "shows no vllm:num_requests_running")
 
