@@ -39,6 +39,8 @@ class DropReason(StrEnum):
     """A number is NaN or infinite."""
     OVER_CAPACITY = "over_capacity"
     """More tokens used, or requests running, than the rank says it has room for."""
+    NOT_UNKNOWABLE = "not_unknowable"
+    """A rank calls a field unknown that it tells, or that must be told."""
     UNREACHABLE_WITH_RANKS = "unreachable_with_ranks"
     """The engine couldn't be read, yet there are numbers."""
     UNREACHABLE_WITHOUT_ERROR = "unreachable_without_error"

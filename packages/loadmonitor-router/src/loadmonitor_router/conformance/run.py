@@ -34,6 +34,8 @@ CHECKS: tuple[Check, ...] = (
     reporting.staleness,
     reporting.age,
     reporting.latest_wins,
+    reporting.unknown,
+    reporting.believed,
     state.told,
     state.changed,
     state.obeyed,
