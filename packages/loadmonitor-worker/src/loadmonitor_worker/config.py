@@ -23,6 +23,7 @@ _LEAST = {
     "max_sessions": 1,
     "max_frames_per_second": 1,
     "pull_budget_ms": 1,
+    "orca_min_interval_ms": 1,
 }
 
 
@@ -51,6 +52,9 @@ class ReporterConfig:
         pull_budget_ms: Time one fire may spend on reading the source, its one retry included; above 0.
         overshoot: What happens to a rank with more tokens used, or requests running, than it has capacity for:
             "strict" makes the report UNREACHABLE, "clamp" caps the value and counts it.
+        orca: Whether the port serves ORCA's out-of-band reports too, to clients of gRPC and Envoy that balance load.
+        orca_min_interval_ms: Shortest interval granted to an ORCA client, and that of a client which asks for none; above 0.
+            As many ORCA clients are served at once as routers.
 
     Raises:
         SettingError: A value is out of range, or contradicts another.
@@ -71,6 +75,8 @@ class ReporterConfig:
     alignment: Literal["registration", "epoch"] = "registration"
     pull_budget_ms: int = 1_000
     overshoot: Literal["strict", "clamp"] = "strict"
+    orca: bool = False
+    orca_min_interval_ms: int = 1_000
 
     def __post_init__(self) -> None:
         if self.port is not None and not (type(self.port) is int and 0 <= self.port <= 65_535):
