@@ -141,7 +141,7 @@ class FireLoop:
         for session in due:
             session.skip(now_ns)
             if session.is_orca:
-                self.counters.coalesced_reports += session.offer(sequence_id, orca)
+                session.offer(sequence_id, orca)
             elif session.has_credit:
                 offered += 1
                 self.counters.coalesced_reports += session.offer(sequence_id, frame)

@@ -132,6 +132,7 @@ class ReporterServer:
             clamped_values=counters.clamped_values,
             sessions=len(self._table),
             unacked_reports=self._table.unacked(),
+            orca_streams=len(self._table.orca),
             session_events=dict(self._journal.events),
             refused=dict(self._journal.refused),
             worker_state=self.worker_state,
