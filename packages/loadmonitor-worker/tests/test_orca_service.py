@@ -6,6 +6,7 @@ from dataclasses import replace
 import grpc.aio
 import pytest
 from worker_bench import WAIT_SECONDS, Bench, StartBench
+from worker_process import running
 
 from loadmonitor_worker import ServingModeError
 from loadmonitor_worker._orca import AVOIDED_UTILIZATION, _Report, _Request
@@ -16,8 +17,7 @@ METHOD = "/xds.service.orca.v3.OpenRcaService/StreamCoreMetrics"
 class OrcaStream:
     """One call of a client."""
 
-    def __init__(self, bench: Bench, address: str, request: bytes) -> None:
-        self._bench = bench
+    def __init__(self, address: str, request: bytes) -> None:
         self._channel = grpc.aio.insecure_channel(address, options=[("grpc.use_local_subchannel_pool", 1)])
         method: grpc.aio.UnaryStreamMultiCallable[bytes, bytes] = self._channel.unary_stream(METHOD)
         self.call = method(request)
@@ -45,7 +45,7 @@ def orca_streams(bench: Bench) -> int:
 
 async def subscribed(bench: Bench, interval_ms: int = 1_000, address: str | None = None) -> OrcaStream:
     request = _Request(report_interval={"seconds": interval_ms // 1_000, "nanos": interval_ms % 1_000 * 1_000_000})
-    stream = OrcaStream(bench, address or bench.reporter.address, request.SerializeToString())
+    stream = OrcaStream(address or bench.reporter.address, request.SerializeToString())
     bench.stack.push_async_callback(stream.close)
     return stream
 
@@ -186,7 +186,7 @@ async def test_one_client_too_many_is_told_so_and_may_come_again(start: StartBen
 
 async def test_a_request_that_is_none_is_refused_in_words(start: StartBench) -> None:
     bench = await start(orca=True)
-    stream = OrcaStream(bench, bench.reporter.address, b"\xff")
+    stream = OrcaStream(bench.reporter.address, b"\xff")
     bench.stack.push_async_callback(stream.close)
     code, words = await stream.failed()
     assert code is grpc.StatusCode.INVALID_ARGUMENT
@@ -228,3 +228,13 @@ async def test_the_generated_messages_of_another_package_may_be_in_the_default_p
     descriptor_pool.Default().Add(file)
     bench = await start(orca=True)
     assert (await (await subscribed(bench)).report())["status"] == 1
+
+
+async def test_serve_has_it_when_asked_to() -> None:
+    options = ("--source", "synthetic", "--port", "0", "--orca", "--orca-min-interval-ms", "20")
+    async with running("serve", *options) as (_, line):
+        stream = OrcaStream(line.removeprefix("listening on "), b"")
+        try:
+            assert [(await stream.report())["sequence_id"] for _ in range(3)] == [1, 2, 3]
+        finally:
+            await stream.close()

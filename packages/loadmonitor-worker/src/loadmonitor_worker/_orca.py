@@ -19,7 +19,7 @@ LEAST_UTILIZATION: Final = 0.01
 """Reported of an engine that is emptier than this: a client takes 0 for "not reported", and gives an idle engine a mean share."""
 
 AVOIDED_UTILIZATION: Final = 100.0
-"""Reported of an engine that is LOADING, DRAINING, PAUSED or SHUTTING_DOWN: ORCA has no word for "send nothing new"."""
+"""Reported of an engine that is LOADING, DRAINING or PAUSED: ORCA has no word for "send nothing new"."""
 
 REQUESTS_PER_SECOND: Final = 1.0
 """Reported as the rate of every engine, as none tells how many requests it completed: weights then are 1 / utilization."""
