@@ -8,7 +8,7 @@ import pytest
 from worker_bench import WAIT_SECONDS, Bench, StartBench
 from worker_process import running
 
-from loadmonitor_worker import ServingModeError
+from loadmonitor_worker import ServingModeError, WorkerState
 from loadmonitor_worker._orca import AVOIDED_UTILIZATION, _Report, _Request
 
 METHOD = "/xds.service.orca.v3.OpenRcaService/StreamCoreMetrics"
@@ -79,10 +79,11 @@ async def test_an_orca_client_and_a_router_that_are_due_together_share_one_read_
 ) -> None:
     bench = await start(orca=True, alignment="epoch")
     router = await bench.registered(interval_ms=1_000)
+    await bench.clock.advance(300)
     stream = await subscribed(bench, 1_000)
     await stream.report()
     pulls = bench.source.pulls
-    await bench.clock.advance(1_000)
+    await bench.clock.advance(700)
     report = await router.report()
     assert (await stream.report())["sequence_id"] == report.sequence_id
     assert bench.source.pulls == pulls + 1
@@ -147,10 +148,11 @@ async def test_a_client_that_leaves_is_read_for_no_more(start: StartBench, caplo
     assert not caplog.records
 
 
-async def test_a_client_that_reads_nothing_and_leaves_is_forgotten_quietly(
+async def test_a_client_that_reads_nothing_holds_a_drain_up_and_is_forgotten_when_it_leaves(
     start: StartBench, caplog: pytest.LogCaptureFixture
 ) -> None:
     bench = await start(1_000, orca=True)
+    bench.source.ranks = [replace(rank, num_running_reqs=0) for rank in bench.source.ranks]
     stream = await subscribed(bench)
     await bench.seen(lambda: orca_streams(bench) == 1)
     [session] = bench.reporter._server._table.orca
@@ -159,6 +161,10 @@ async def test_a_client_that_reads_nothing_and_leaves_is_forgotten_quietly(
         if session._report is not None:
             break
     assert session._report is not None
+    bench.reporter.set_worker_state(WorkerState.DRAINING)
+    waiting = asyncio.create_task(bench.reporter.wait_until_idle(5))
+    await bench.clock.advance(5_000)
+    assert (await waiting).reason == f"router 'ORCA client {session.peer}' may not know the state yet"
     await stream.close()
     await bench.seen(lambda: orca_streams(bench) == 0)
     assert not caplog.records

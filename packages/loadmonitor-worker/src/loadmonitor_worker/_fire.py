@@ -135,7 +135,7 @@ class FireLoop:
         self.counters.clamped_values += attempt.clamped
         sequence_id = self._builder.sequence_id
         orca = b""
-        if any(session.is_orca for session in due):
+        if any(session.is_due(now_ns) for session in self._table.orca):
             orca = orca_report(attempt, verdict, sequence_id=sequence_id, worker_state=self._builder.worker_state)
         offered = 0
         for session in due:
