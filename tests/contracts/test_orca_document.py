@@ -35,7 +35,7 @@ def keys(verdict: Verdict, *, state: WorkerState | None = WorkerState.SERVING) -
         dp_rank=0, snapshot_time_unix_ms=1, max_running_requests=8, max_total_num_tokens=8, token_usage=0.5
     )
     report = _Report.FromString(orca_report(Attempt([rank]), verdict, sequence_id=1, worker_state=state))
-    found = {}
+    found: dict[str, int] = {}
     for field, value in report.ListFields():
         names = (
             [f'{field.name}["{key}"]'.replace("rank.0", "rank.N") for key in value]

@@ -3,15 +3,11 @@
 Each environment holds one generation of xds-protos, with the protobuf that it insists on.
 """
 
-import os
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from isolated_reporter import output_beside
 
-PACKAGES = Path(__file__).parents[2] / "packages"
-UV = os.environ.get("UV", "uv")
 CLIENTS = [
     pytest.param("1.85.0", id="protobuf 7"),
     pytest.param("1.71.2" if sys.version_info < (3, 14) else "1.76.0", id="protobuf 5 or 6"),
@@ -66,10 +62,4 @@ asyncio.run(main())
 @pytest.mark.parametrize("order", ["client first", "reporter first"])
 @pytest.mark.parametrize("release", CLIENTS)
 def test_the_published_orca_messages_read_reports_beside_the_reporters_own_copy(release: str, order: str) -> None:
-    command = [UV, "run", "--quiet", "--isolated", "--no-project", "--python", sys.executable]
-    for package in ("loadmonitor-proto", "loadmonitor-worker[load-reporter]"):
-        command += ["--with-editable", str(PACKAGES / package)]
-    command += ["--with", f"xds-protos=={release}", "python", "-W", "error", "-c", PROGRAM, order]
-    run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=55)
-    assert run.returncode == 0, run.stderr
-    assert run.stdout.split() == [release]
+    assert output_beside(f"xds-protos=={release}", PROGRAM, order).split() == [release]
