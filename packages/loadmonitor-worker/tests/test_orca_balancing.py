@@ -16,7 +16,7 @@ from loadmonitor_worker import RankSnapshot, ReporterConfig, WorkerState, start_
 from loadmonitor_worker.reporter import LoadReporter
 
 WAIT_SECONDS = 40
-EXPIRES_AFTER_SECONDS = 2.0
+EXPIRES_AFTER_SECONDS = 3.0
 BALANCED = {
     "enableOobLoadReport": True,
     "oobReportingPeriod": "0.100s",
