@@ -12,6 +12,7 @@ from loadmonitor_worker._orca import granted_interval_ns
 from loadmonitor_worker._session import OrcaSession
 from loadmonitor_worker._table import SessionTable
 from loadmonitor_worker.config import ReporterConfig
+from loadmonitor_worker.errors import ServingModeError
 from loadmonitor_worker.interfaces import Clock
 
 ORCA: Final = "xds.service.orca.v3.OpenRcaService"
@@ -28,7 +29,23 @@ class OrcaServicer:
         self._table = table
         self._fire_loop = fire_loop
         self._clock = clock
+        self._loop = asyncio.get_running_loop()
         self._closing = False
+
+    def add_to(self, server: grpc.aio.Server) -> None:
+        """Register the service on `server`, before the server starts.
+
+        Raises:
+            ServingModeError: Called on another event loop than the reporter's.
+        """
+        if asyncio.get_running_loop() is not self._loop:
+            raise ServingModeError(
+                "the ORCA service was to be added on another event loop than the reporter's: add it to a server of the loop "
+                "that called start_load_reporter"
+            )
+        # Messages pass as bytes: a request that can't be read is answered in words here.
+        handlers: dict[str, Any] = {"StreamCoreMetrics": grpc.unary_stream_rpc_method_handler(self.stream_core_metrics)}
+        server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(ORCA, handlers),))
 
     def shut_down(self) -> None:
         """End every stream with UNAVAILABLE, and answer new ones so."""
@@ -69,10 +86,3 @@ class OrcaServicer:
             self._table.orca.discard(session)
             self._fire_loop.changed()
         await context.abort(grpc.StatusCode.UNAVAILABLE, "the load reporter of this worker is closed")
-
-
-def add_orca_servicer(servicer: OrcaServicer, server: grpc.aio.Server) -> None:
-    """Register the service on `server`, before the server starts."""
-    # Messages pass as bytes: a request that can't be read is answered in words here.
-    handlers: dict[str, Any] = {"StreamCoreMetrics": grpc.unary_stream_rpc_method_handler(servicer.stream_core_metrics)}
-    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(ORCA, handlers),))

@@ -16,7 +16,7 @@ from loadmonitor_worker._idle import IdleWatch
 from loadmonitor_worker._journal import SessionJournal
 from loadmonitor_worker._listen import check_bindable, format_address
 from loadmonitor_worker._meter import Meter
-from loadmonitor_worker._orca_service import OrcaServicer, add_orca_servicer
+from loadmonitor_worker._orca_service import OrcaServicer
 from loadmonitor_worker._protocol import Monitor
 from loadmonitor_worker._pull import Puller
 from loadmonitor_worker._report import ReportBuilder
@@ -24,7 +24,7 @@ from loadmonitor_worker._service import MonitorServicer
 from loadmonitor_worker._table import SessionTable
 from loadmonitor_worker._verdict import Attempt
 from loadmonitor_worker.config import ReporterConfig
-from loadmonitor_worker.errors import BindError, ForkedProcessError, ServingModeError
+from loadmonitor_worker.errors import BindError, ForkedProcessError
 from loadmonitor_worker.interfaces import Clock, LoadSnapshotSource
 from loadmonitor_worker.measurements import Measurements
 from loadmonitor_worker.state import IdleOutcome, WorkerState
@@ -42,6 +42,7 @@ class ReporterServer:
         address: Where it listens, once started.
         source_instance_id: New for every start.
         expected_dp_ranks: The ranks that count instead of the source's, or None.
+        orca: Serves ORCA, on this reporter's server if the settings say so, and on any other that it is added to.
     """
 
     def __init__(self, config: ReporterConfig, source: LoadSnapshotSource, clock: Clock) -> None:
@@ -68,8 +69,7 @@ class ReporterServer:
         self._monitor = Monitor(config, self.source_instance_id, self._table, self._journal, self._fire_loop.changed)
         self._servicer = MonitorServicer(self._monitor, clock)
         self._health = HealthServicer()
-        self._orca = OrcaServicer(config, self._table, self._fire_loop, clock)
-        self._loop = asyncio.get_running_loop()
+        self.orca = OrcaServicer(config, self._table, self._fire_loop, clock)
         self._state_first_told_by = 0
         self._waiting: set[asyncio.Future[IdleOutcome]] = set()
 
@@ -159,7 +159,7 @@ class ReporterServer:
         add_load_monitor_servicer(self._servicer, self._grpc)
         add_health_servicer(self._health, self._grpc)
         if self._config.orca:
-            add_orca_servicer(self._orca, self._grpc)
+            self.orca.add_to(self._grpc)
         address = format_address(host, port)
         try:
             bound = self._grpc.add_insecure_port(address)
@@ -169,15 +169,6 @@ class ReporterServer:
         self.address = format_address(host, bound)
         await self._grpc.start()
 
-    def add_orca_service(self, server: grpc.aio.Server) -> None:
-        """Serve ORCA on another server too; see `LoadReporter.add_orca_service`."""
-        if asyncio.get_running_loop() is not self._loop:
-            raise ServingModeError(
-                "the ORCA service was to be added on another event loop than the reporter's: add it to a server of the loop "
-                "that called start_load_reporter"
-            )
-        add_orca_servicer(self._orca, server)
-
     async def stop(self) -> None:
         """Say goodbye on every stream, end the fire loop and release the port; the parent's are left alone by a child."""
         if cut_off_reason() is not None:
@@ -185,7 +176,7 @@ class ReporterServer:
         _logger.info("closing: %d routers are told", len(self._table))
         self._monitor.shut_down()
         self._health.shut_down()
-        self._orca.shut_down()
+        self.orca.shut_down()
         self._fire_loop.end()
         for outcome in self._waiting:
             if not outcome.done():
