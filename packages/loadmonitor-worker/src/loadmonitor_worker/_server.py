@@ -42,7 +42,6 @@ class ReporterServer:
         address: Where it listens, once started.
         source_instance_id: New for every start.
         expected_dp_ranks: The ranks that count instead of the source's, or None.
-        orca: Serves ORCA, on this reporter's server if the settings say so, and on any other that it is added to.
     """
 
     def __init__(self, config: ReporterConfig, source: LoadSnapshotSource, clock: Clock) -> None:
@@ -69,7 +68,7 @@ class ReporterServer:
         self._monitor = Monitor(config, self.source_instance_id, self._table, self._journal, self._fire_loop.changed)
         self._servicer = MonitorServicer(self._monitor, clock)
         self._health = HealthServicer()
-        self.orca = OrcaServicer(config, self._table, self._fire_loop, clock)
+        self._orca = OrcaServicer(config, self._table, self._fire_loop, clock)
         self._state_first_told_by = 0
         self._waiting: set[asyncio.Future[IdleOutcome]] = set()
 
@@ -120,6 +119,10 @@ class ReporterServer:
             self._waiting.discard(outcome)
             timer.cancel()
 
+    def add_orca_service(self, server: grpc.aio.Server) -> None:
+        """Serve ORCA on `server`; see `LoadReporter.add_orca_service`."""
+        self._orca.add_to(server)
+
     def measure(self) -> Measurements:
         """Return what was counted, and from now on measure what costs something."""
         if self._fire_loop.meter is None:
@@ -159,7 +162,7 @@ class ReporterServer:
         add_load_monitor_servicer(self._servicer, self._grpc)
         add_health_servicer(self._health, self._grpc)
         if self._config.orca:
-            self.orca.add_to(self._grpc)
+            self.add_orca_service(self._grpc)
         address = format_address(host, port)
         try:
             bound = self._grpc.add_insecure_port(address)
@@ -176,7 +179,7 @@ class ReporterServer:
         _logger.info("closing: %d routers are told", len(self._table))
         self._monitor.shut_down()
         self._health.shut_down()
-        self.orca.shut_down()
+        self._orca.shut_down()
         self._fire_loop.end()
         for outcome in self._waiting:
             if not outcome.done():

@@ -125,7 +125,7 @@ class LoadReporter:
         Raises:
             ServingModeError: Called on another event loop.
         """
-        self._server.orca.add_to(server)
+        self._server.add_orca_service(server)
 
     async def close(self) -> None:
         """Tell every router SHUTTING_DOWN, stop reading the source and release the port, within about 2 seconds.
