@@ -16,6 +16,7 @@ from loadmonitor_worker._idle import IdleWatch
 from loadmonitor_worker._journal import SessionJournal
 from loadmonitor_worker._listen import check_bindable, format_address
 from loadmonitor_worker._meter import Meter
+from loadmonitor_worker._orca_service import OrcaServicer
 from loadmonitor_worker._protocol import Monitor
 from loadmonitor_worker._pull import Puller
 from loadmonitor_worker._report import ReportBuilder
@@ -67,6 +68,7 @@ class ReporterServer:
         self._monitor = Monitor(config, self.source_instance_id, self._table, self._journal, self._fire_loop.changed)
         self._servicer = MonitorServicer(self._monitor, clock)
         self._health = HealthServicer()
+        self._orca = OrcaServicer(config, self._table, self._fire_loop, clock)
         self._state_first_told_by = 0
         self._waiting: set[asyncio.Future[IdleOutcome]] = set()
 
@@ -117,6 +119,10 @@ class ReporterServer:
             self._waiting.discard(outcome)
             timer.cancel()
 
+    def add_orca_service(self, server: grpc.aio.Server) -> None:
+        """Serve ORCA on `server`; see `LoadReporter.add_orca_service`."""
+        self._orca.add_to(server)
+
     def measure(self) -> Measurements:
         """Return what was counted, and from now on measure what costs something."""
         if self._fire_loop.meter is None:
@@ -129,6 +135,7 @@ class ReporterServer:
             clamped_values=counters.clamped_values,
             sessions=len(self._table),
             unacked_reports=self._table.unacked(),
+            orca_streams=len(self._table.orca),
             session_events=dict(self._journal.events),
             refused=dict(self._journal.refused),
             worker_state=self.worker_state,
@@ -154,6 +161,8 @@ class ReporterServer:
         self._grpc = grpc.aio.server(options=tuple(server_options().items()))
         add_load_monitor_servicer(self._servicer, self._grpc)
         add_health_servicer(self._health, self._grpc)
+        if self._config.orca:
+            self.add_orca_service(self._grpc)
         address = format_address(host, port)
         try:
             bound = self._grpc.add_insecure_port(address)
@@ -170,6 +179,7 @@ class ReporterServer:
         _logger.info("closing: %d routers are told", len(self._table))
         self._monitor.shut_down()
         self._health.shut_down()
+        self._orca.shut_down()
         self._fire_loop.end()
         for outcome in self._waiting:
             if not outcome.done():

@@ -4,11 +4,13 @@ Times are nanoseconds on the reporter's monotonic clock.
 """
 
 from collections.abc import Callable
+from typing import ClassVar
 
 LEASE_GRACE_NS = 50_000_000
 """How long after the look that finds a lease run out it is judged, by a look no later than this: frames may lie unread before."""
 
 _MOST_REPEATED_LOOKS = 3
+_FOREVER_NS = 2**63
 
 
 class Session:
@@ -24,7 +26,10 @@ class Session:
         ended: Whether the stream takes no more reports; what was queued is still sent.
         peer: Where its Router is, in gRPC's words, for people; "" when nobody told.
         on_ready: Called whenever `take` has something new to give.
+        is_orca: Whether it takes its reports as ORCA, not as frames of the Monitor stream.
     """
+
+    is_orca: ClassVar[bool] = False
 
     __slots__ = (
         "_anchor_ns",
@@ -200,3 +205,22 @@ class Session:
         self._newest_sent, frame = self._report
         self._report = None
         return frame
+
+
+class OrcaSession(Session):
+    """One stream of an ORCA client: it never registers, acknowledges or renews anything, and lasts as long as its call."""
+
+    is_orca = True
+
+    __slots__ = ()
+
+    def subscribe(self, *, interval_ns: int, anchor_ns: int, now_ns: int) -> None:
+        """Take reports from now on: the first is due at once, later ones at multiples of the interval after `anchor_ns`."""
+        self.open(
+            f"ORCA client {self.peer}",
+            interval_ns=interval_ns,
+            lease_ns=_FOREVER_NS,
+            max_unacked=None,
+            anchor_ns=anchor_ns,
+            now_ns=now_ns,
+        )

@@ -23,6 +23,7 @@ _LEAST = {
     "max_sessions": 1,
     "max_frames_per_second": 1,
     "pull_budget_ms": 1,
+    "orca_min_interval_ms": 1,
 }
 
 
@@ -45,6 +46,9 @@ class ReporterConfig:
         max_sessions: Most routers served at once; above 0.
         max_frames_per_second: Most frames read from one router, as a mean over a second; above 0. A router that acknowledges
             sends one a report.
+        orca: Whether the port serves ORCA's out-of-band reports too, to clients of gRPC and Envoy that balance load.
+        orca_min_interval_ms: Shortest interval granted to an ORCA client, and that of a client which asks for none; above 0.
+            As many ORCA clients are served at once as routers.
         alignment: Where a session's deadlines lie. "registration": at multiples of its interval since it registered.
             "epoch": at multiples of its interval on one scale for all sessions, so that equal and harmonic intervals
             share their reads whenever they registered.
@@ -68,6 +72,8 @@ class ReporterConfig:
     max_lease_ttl_ms: int = 300_000
     max_sessions: int = 1_024
     max_frames_per_second: int = 1_000
+    orca: bool = False
+    orca_min_interval_ms: int = 1_000
     alignment: Literal["registration", "epoch"] = "registration"
     pull_budget_ms: int = 1_000
     overshoot: Literal["strict", "clamp"] = "strict"

@@ -44,6 +44,7 @@ class Measurements:
         clamped_values: Values above their capacity that were capped.
         sessions: Routers registered now.
         unacked_reports: Reports that acknowledging routers were sent, or are about to be, and have not acknowledged.
+        orca_streams: ORCA clients that are reported to now.
         session_events: What became of sessions: registered, stopped, lost, lease_expired, replaced, shut_down.
         refused: Streams ended for what their router did, by the error code.
         worker_state: What routers are told of the engine, or None.
@@ -59,6 +60,7 @@ class Measurements:
     clamped_values: int
     sessions: int
     unacked_reports: int
+    orca_streams: int
     session_events: Mapping[str, int]
     refused: Mapping[str, int]
     worker_state: WorkerState | None

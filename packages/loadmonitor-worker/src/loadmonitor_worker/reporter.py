@@ -16,6 +16,8 @@ from loadmonitor_worker.measurements import Measurements
 from loadmonitor_worker.state import IdleOutcome, WorkerState
 
 if TYPE_CHECKING:
+    import grpc.aio
+
     from loadmonitor_worker._fire import ReporterCounters
     from loadmonitor_worker._server import ReporterServer
 
@@ -110,6 +112,20 @@ class LoadReporter:
             ConfigError: No ranks, or one that isn't an integer of at least 0.
         """
         self._server.expected_dp_ranks = checked_ranks(dp_ranks)
+
+    def add_orca_service(self, server: "grpc.aio.Server") -> None:
+        """Serve ORCA's out-of-band reports on a server of your own, whether or not `ReporterConfig.orca` has them on this port.
+
+        gRPC's clients ask for them on the connection that carries their requests, hence at the server that takes these. Once
+        the reporter is closed, that server answers UNAVAILABLE, and clients go on without weights.
+
+        Args:
+            server: One of this reporter's event loop, not started yet.
+
+        Raises:
+            ServingModeError: Called on another event loop.
+        """
+        self._server.add_orca_service(server)
 
     async def close(self) -> None:
         """Tell every router SHUTTING_DOWN, stop reading the source and release the port, within about 2 seconds.

@@ -90,6 +90,8 @@ class ServeFlags:
         max_lease_ttl_ms: Longest lease granted to a router; by default 300000.
         max_sessions: Most routers served at once; by default 1024.
         max_frames_per_second: Most frames read from one router, as a mean over a second; by default 1000.
+        orca: Serve ORCA's out-of-band reports on the port too, to clients of gRPC and Envoy that balance load.
+        orca_min_interval_ms: Shortest interval granted to an ORCA client, and that of one which asks for none; by default 1000.
         alignment: "epoch" lets routers with equal intervals share their reads; by default "registration".
         pull_budget_ms: Longest one read of the load may take; by default 1000.
         overshoot: "clamp" caps a load above its capacity; by default "strict", which reports UNREACHABLE.
@@ -112,6 +114,8 @@ class ServeFlags:
     max_lease_ttl_ms: int | None = None
     max_sessions: int | None = None
     max_frames_per_second: int | None = None
+    orca: Annotated[bool | None, Parameter(negative="")] = None
+    orca_min_interval_ms: int | None = None
     alignment: Literal["registration", "epoch"] | None = None
     pull_budget_ms: int | None = None
     overshoot: Literal["strict", "clamp"] | None = None
