@@ -10,6 +10,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final, Generic, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from loadmonitor_worker._listen import format_address
 from loadmonitor_worker.config import ReporterConfig
 from loadmonitor_worker.errors import ConfigError, MissingSettingError, SettingError
 
@@ -95,6 +96,22 @@ def load_settings(
         return LoadedSettings(kind(**arguments), origins)
     except SettingError as error:
         raise _with_origins(error, origins) from None
+
+
+def environment_of(loaded: LoadedSettings[Any]) -> dict[str, str]:
+    """Return the variables from which `load_settings` reads the same configuration; settings left at their default have none."""
+    variables: dict[str, str] = {}
+    for name, origin in loaded.origins.items():
+        variable, value = variable_of(name), getattr(loaded.config, name)
+        if origin.kind == "default" or value is None or variable in variables:
+            continue
+        if variable.endswith("LISTEN"):
+            start = re.sub("(host|port)$", "", name)
+            value = format_address(getattr(loaded.config, f"{start}host"), getattr(loaded.config, f"{start}port"))
+        elif isinstance(value, bool):
+            value = str(value).lower()
+        variables[variable] = ",".join(value) if isinstance(value, tuple) else str(value)
+    return variables
 
 
 def variable_of(name: str) -> str:
