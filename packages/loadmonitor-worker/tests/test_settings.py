@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loadmonitor_worker import ConfigError, MissingSettingError, ReporterConfig, SettingError, WorkerType, load_settings
-from loadmonitor_worker.settings import Origin, variable_of
+from loadmonitor_worker.settings import Origin, environment_of, variable_of
 
 CODE = {"port": 0}
 
@@ -217,3 +217,27 @@ def test_no_foreign_environment_is_an_error(environ: dict[str, str]) -> None:
 def test_any_text_in_a_variable_is_a_value_or_a_config_error(name: str, text: str) -> None:
     with suppress(ConfigError):
         load_settings(ReporterConfig, code=CODE, environ={f"LOADMONITOR_{name}": text})
+
+
+@given(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "host": st.sampled_from(["0.0.0.0", "::1"]),
+            "port": st.integers(0, 65_535),
+            "worker_type": st.sampled_from(WorkerType),
+            "stale_after_ms": st.integers(1, 10_000),
+            "zone": st.none() | st.text("ab=/", min_size=1),
+            "file": st.none() | st.just(Path("/run/loads")),
+            "labels": st.lists(st.text("ab=", min_size=1)).map(tuple),
+            "loud": st.booleans(),
+            "http_port": st.integers(0, 65_535),
+        },
+    )
+)
+def test_settings_come_back_from_the_environment_they_are_written_to(code: dict[str, object]) -> None:
+    loaded = load_settings(WithSource, code={"source": "x", "port": 0} | code)
+    written = environment_of(loaded)
+    assert load_settings(WithSource, environ=written).config == loaded.config
+    assert {"LOADMONITOR_SOURCE", "LOADMONITOR_LISTEN"} <= written.keys() <= {variable_of(n) for n in loaded.origins}
+    assert "LOADMONITOR_MODEL" not in written

@@ -70,7 +70,9 @@ class PodPlan:
         labels: dict[str, Node] = {"app.kubernetes.io/part-of": self.part_of}
         if (engine := _ENGINES.get(config.source)) is not None:
             labels["llm-d.ai/engine-type"] = engine
-        return labels | {"llm-d.ai/role": "both" if config.worker_type is WorkerType.REGULAR else config.worker_type.value}
+        return labels | {
+            "llm-d.ai/role": "both" if config.worker_type is WorkerType.REGULAR else config.worker_type.value
+        }
 
     @property
     def shares_memory(self) -> bool:
@@ -151,14 +153,16 @@ def component(plan: PodPlan, *, name: str, engine_container: str) -> dict[str, N
         "apiVersion": "kustomize.config.k8s.io/v1alpha1",
         "kind": "Component",
         "patches": [
-            {"target": {"kind": patch["kind"], "name": name}, "patch": to_yaml([patch])} for patch in (workload, service)
+            {"target": {"kind": patch["kind"], "name": name}, "patch": to_yaml([patch])}
+            for patch in (workload, service)
         ],
     }
 
 
 def metadata(name: str, namespace: str | None, labels: dict[str, Node]) -> dict[str, Node]:
     """Return an object's metadata."""
-    return {"name": name} | ({} if namespace is None else {"namespace": namespace}) | {"labels": labels}
+    named: dict[str, Node] = {"name": name}
+    return named | ({} if namespace is None else {"namespace": namespace}) | {"labels": labels}
 
 
 def scrape_annotations(port: int) -> dict[str, Node]:

@@ -170,7 +170,9 @@ class _Answers:
     def _ready(self) -> _Answer:
         status = self._reporter.measure().last_status
         if status is None:
-            return _Answer(HTTPStatus.SERVICE_UNAVAILABLE, b"no report yet: the engine is read when a router registers\n")
+            return _Answer(
+                HTTPStatus.SERVICE_UNAVAILABLE, b"no report yet: the engine is read when a router registers\n"
+            )
         readable = status != "UNREACHABLE"
         return _Answer(
             HTTPStatus.OK if readable else HTTPStatus.SERVICE_UNAVAILABLE, f"the last report was {status}\n".encode()
