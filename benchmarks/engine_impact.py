@@ -23,7 +23,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AsyncExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from statistics import median, quantiles
 
@@ -68,6 +68,11 @@ class Engine:
 
     async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve one connection until it closes."""
+        with suppress(ConnectionError), closing(writer):
+            await self._serve(reader, writer)
+
+    @staticmethod
+    async def _serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while line := await reader.readline():
             request = json.loads(line)
             for chunk in range(CHUNKS):
@@ -75,7 +80,6 @@ class Engine:
                 writer.write(
                     json.dumps({"id": request["id"], "text": f"token {chunk}", "left": CHUNKS - chunk}).encode() + b"\n"
                 )
-        writer.close()
 
     def figures(self) -> Figures:
         """Return what was noted since the last call."""

@@ -1,5 +1,6 @@
 """Settings from code, environment and flags."""
 
+import argparse
 import logging
 from contextlib import suppress
 from dataclasses import dataclass, fields
@@ -9,7 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadmonitor_worker import ConfigError, MissingSettingError, ReporterConfig, SettingError, WorkerType, load_settings
+from loadmonitor_worker import (
+    ConfigError,
+    LoadedSettings,
+    MissingSettingError,
+    ReporterConfig,
+    SettingError,
+    WorkerType,
+    add_cli_args,
+    load_settings,
+)
 from loadmonitor_worker.settings import Origin, environment_of, variable_of
 
 CODE = {"port": 0}
@@ -35,6 +45,28 @@ def test_a_flag_overrides_the_environment_which_overrides_code() -> None:
     assert loaded.origins["zone"] == Origin("code", "zone")
     assert loaded.origins["overshoot"] == Origin("default", "overshoot")
     assert loaded.origins.keys() == {field.name for field in fields(ReporterConfig)}
+
+
+def test_an_engines_own_flags_override_only_where_they_are_given() -> None:
+    parser = argparse.ArgumentParser()
+    add_cli_args(parser, default_host=None)
+
+    def load(*arguments: str) -> LoadedSettings[ReporterConfig]:
+        given = parser.parse_args(arguments)
+        return load_settings(
+            ReporterConfig,
+            code={"port": None},
+            environ={"LOADMONITOR_LISTEN": "0.0.0.0:7"},
+            flags={"port": given.load_reporter_port, "host": given.load_reporter_host},
+            flag_prefix="--load-reporter-",
+        )
+
+    loaded = load("--load-reporter-port", "8")
+    assert (loaded.config.host, loaded.config.port) == ("0.0.0.0", 8)
+    assert (str(loaded.origins["host"]), str(loaded.origins["port"])) == ("LOADMONITOR_LISTEN", "--load-reporter-port")
+    assert load("--load-reporter-host", "::1").config == ReporterConfig(host="::1", port=7)
+    with pytest.raises(ConfigError, match="--load-reporter-host"):
+        load("--load-reporter-host", " ")
 
 
 def test_every_type_is_read_from_text() -> None:

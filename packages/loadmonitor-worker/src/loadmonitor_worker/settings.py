@@ -55,6 +55,7 @@ def load_settings(
     code: Mapping[str, object] | None = None,
     environ: Mapping[str, str] | None = None,
     flags: Mapping[str, object] | None = None,
+    flag_prefix: str = "--",
 ) -> LoadedSettings[ConfigT]:
     """Put a configuration together: flags over environment over code over defaults.
 
@@ -68,6 +69,7 @@ def load_settings(
         code: Values by the setting's name.
         environ: The process's environment; pass `os.environ`. None leaves it out.
         flags: Values by the setting's name; one that is None wasn't given.
+        flag_prefix: What the flags' names begin with, before the setting's, for messages: "--load-reporter-" with `add_cli_args`.
 
     Raises:
         SettingError: A value isn't allowed; the message names where it came from.
@@ -87,10 +89,10 @@ def load_settings(
             if name in settings and name not in flagged:
                 given[name] = (_read(name, part, hints[name], variable), Origin("environment", variable))
     for name, value in flagged.items():
-        given[name] = (value, Origin("flag", "--" + name.replace("_", "-")))
+        given[name] = (value, Origin("flag", _flag(name, flag_prefix)))
     origins = {name: given[name][1] if name in given else Origin("default", name) for name in settings}
     if missing := [name for name, field in settings.items() if name not in given and _required(field)]:
-        raise MissingSettingError(f"no value for {' and '.join(missing)}: give {_ways(missing[0])}")
+        raise MissingSettingError(f"no value for {' and '.join(missing)}: give {_ways(missing[0], flag_prefix)}")
     arguments: dict[str, Any] = {name: value for name, (value, _) in given.items()}
     try:
         return LoadedSettings(kind(**arguments), origins)
@@ -174,8 +176,12 @@ def _required(field: "Field[object]") -> bool:
     return field.default is MISSING and field.default_factory is MISSING
 
 
-def _ways(name: str) -> str:
-    return f"the flag --{name.replace('_', '-')} or the environment variable {variable_of(name)}"
+def _flag(name: str, prefix: str) -> str:
+    return prefix + name.replace("_", "-")
+
+
+def _ways(name: str, flag_prefix: str) -> str:
+    return f"the flag {_flag(name, flag_prefix)} or the environment variable {variable_of(name)}"
 
 
 def _meant(name: str, choices: Collection[str], prefix: str = "") -> str:
