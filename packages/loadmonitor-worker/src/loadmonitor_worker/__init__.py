@@ -9,6 +9,7 @@ from loadmonitor_worker.config import ReporterConfig, WorkerType
 from loadmonitor_worker.errors import (
     BindError,
     ConfigError,
+    ForkedProcessError,
     InvalidSnapshotError,
     LoadReporterError,
     MissingExtraError,
@@ -30,6 +31,7 @@ __all__ = [
     "BindError",
     "Clock",
     "ConfigError",
+    "ForkedProcessError",
     "Histogram",
     "IdleOutcome",
     "InvalidSnapshotError",

@@ -8,6 +8,7 @@ from uuid import uuid4
 import grpc.aio
 
 from loadmonitor_proto.channel import server_options
+from loadmonitor_proto.forking import cut_off_reason
 from loadmonitor_proto.service import add_load_monitor_servicer
 from loadmonitor_worker._fire import FireLoop, ReporterCounters
 from loadmonitor_worker._health import HealthServicer, add_health_servicer
@@ -22,7 +23,7 @@ from loadmonitor_worker._service import MonitorServicer
 from loadmonitor_worker._table import SessionTable
 from loadmonitor_worker._verdict import Attempt
 from loadmonitor_worker.config import ReporterConfig
-from loadmonitor_worker.errors import BindError
+from loadmonitor_worker.errors import BindError, ForkedProcessError
 from loadmonitor_worker.interfaces import Clock, LoadSnapshotSource
 from loadmonitor_worker.measurements import Measurements
 from loadmonitor_worker.state import IdleOutcome, WorkerState
@@ -144,7 +145,11 @@ class ReporterServer:
 
         Raises:
             BindError: The address can't be listened on; nothing was started.
+            ForkedProcessError: This process was forked while gRPC was in use; nothing was started.
         """
+        forked = cut_off_reason()
+        if forked is not None:
+            raise ForkedProcessError(f"no load reporter can start: {forked}")
         host, port = self._config.host, self._config.port or 0
         await check_bindable(host, port)
         self._grpc = grpc.aio.server(options=tuple(server_options().items()))
@@ -160,7 +165,9 @@ class ReporterServer:
         await self._grpc.start()
 
     async def stop(self) -> None:
-        """Say goodbye on every stream, end the fire loop and release the port."""
+        """Say goodbye on every stream, end the fire loop and release the port; the parent's are left alone by a child."""
+        if cut_off_reason() is not None:
+            return
         _logger.info("closing: %d routers are told", len(self._table))
         self._monitor.shut_down()
         self._health.shut_down()
@@ -171,6 +178,8 @@ class ReporterServer:
         await asyncio.gather(self._grpc.stop(GOODBYE_SECONDS), self._puller.ended(GOODBYE_SECONDS))
         if self._servicer.reading:
             await asyncio.wait(self._servicer.reading, timeout=GOODBYE_SECONDS)
+        # While it is referred to, gRPC's thread goes on, and no process forked from this one could use gRPC.
+        del self._grpc
 
     def _ranks(self) -> frozenset[int]:
         return self._source.expected_dp_ranks() if self.expected_dp_ranks is None else self.expected_dp_ranks
