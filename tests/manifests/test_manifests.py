@@ -204,6 +204,17 @@ def test_a_plain_sidecar_is_a_container_among_the_others() -> None:
     assert "restartPolicy" not in spec["containers"][1]
 
 
+def test_a_plain_sidecar_stays_until_the_engine_has_drained_by_a_command_there_is(sidecar: Object) -> None:
+    assert "lifecycle" not in sidecar, "a native one is ended after the engine"
+    spec = pod_of(manifest(*SIDECAR, "--plain", "--drain-seconds", "60", "--http-port", "7001"))["spec"]
+    program, *arguments = spec["containers"][1]["lifecycle"]["preStop"]["exec"]["command"]
+    assert arguments == ["drain", "--timeout-seconds", "60", "--http-port", "7001"]
+    ended = command(program, *arguments)
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert "no answer from 127.0.0.1:7001" in ended.stderr
+    assert "lifecycle" not in pod_of(manifest(*SIDECAR, "--plain"))["spec"]["containers"][1]
+
+
 @pytest.mark.parametrize("plain", [(), ("--plain",)])
 def test_the_component_brings_the_same_sidecar_to_a_deployment_there_is(plain: tuple[str, ...]) -> None:
     (component,) = manifest(

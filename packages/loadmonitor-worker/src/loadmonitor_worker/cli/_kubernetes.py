@@ -230,6 +230,11 @@ def _sidecar(plan: PodPlan) -> dict[str, Node]:
         "resources": {"requests": {"cpu": "50m", "memory": "64Mi"}, "limits": {"memory": "128Mi"}},
         "securityContext": security_context(plan.run_as_user),
     }
+    if plan.plain and plan.drain_seconds is not None:
+        # Kubernetes ends plain containers together: without a hook of its own the sidecar would be gone while the engine drains.
+        port = str(plan.ports[METRICS_PORT_NAME])
+        drain = ["loadmonitor-worker", "drain", "--timeout-seconds", str(plan.drain_seconds), "--http-port", port]
+        container["lifecycle"] = {"preStop": {"exec": {"command": drain}}}
     if plan.shares_memory:
         container["volumeMounts"] = [{"name": "shm", "mountPath": "/dev/shm", "readOnly": True}]  # noqa: S108 - the engine's
     return container
