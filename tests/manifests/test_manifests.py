@@ -1,11 +1,13 @@
 """What `loadmonitor-worker manifest` prints: objects that Kubernetes takes, and that do what they are for."""
 
 import asyncio
+import io
 import json
 import os
 import re
 import subprocess
 import sys
+from contextlib import redirect_stdout
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ import yaml
 
 from loadmonitor_router.discovery.slices import EndpointSlice, SliceEndpoint, workers_of_slices
 from loadmonitor_router.reports import WorkerType
+from loadmonitor_worker.cli import run
 
 SCRIPTS = Path(sys.executable).parent
 SIDECAR = ("sidecar", "--image", "registry/lm:1", "--engine-image", "registry/engine:1")
@@ -31,15 +34,16 @@ Object = dict[str, Any]
 
 def command(program: str, *arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
     env = {name: value for name, value in os.environ.items() if not name.startswith("LOADMONITOR_")} | environ
-    run = [str(SCRIPTS / program), *arguments]
-    return subprocess.run(run, capture_output=True, text=True, check=False, timeout=50, env=env)
+    line = [str(SCRIPTS / program), *arguments]
+    return subprocess.run(line, capture_output=True, text=True, check=False, timeout=50, env=env)
 
 
 @cache
 def manifest(*arguments: str) -> list[Object]:
-    ended = command("loadmonitor-worker", "manifest", *arguments)
-    assert (ended.returncode, ended.stderr) == (0, "")
-    return list(yaml.safe_load_all(ended.stdout))
+    printed = io.StringIO()
+    with redirect_stdout(printed):
+        assert run(["manifest", *arguments]) == 0
+    return list(yaml.safe_load_all(printed.getvalue()))
 
 
 def pod_of(objects: list[Object]) -> Object:
@@ -268,12 +272,12 @@ async def test_the_exporters_command_is_one_that_loadmonitor_runs(tmp_path: Path
         """{"clusters": [{"name": "c", "cluster": {"server": "http://127.0.0.1:9"}}],
             "contexts": [{"name": "c", "context": {"cluster": "c"}}], "current-context": "c"}"""
     )
-    run = [
+    line = [
         part.replace("$(POD_NAMESPACE)", "x").replace("0.0.0.0:9464", "127.0.0.1:0") for part in container["command"]
     ]
     process = await asyncio.create_subprocess_exec(
-        SCRIPTS / run[0],
-        *run[1:],
+        SCRIPTS / line[0],
+        *line[1:],
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         env=os.environ | {"KUBECONFIG": str(tmp_path / "config")},
