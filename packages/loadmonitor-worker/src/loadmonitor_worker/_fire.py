@@ -11,7 +11,7 @@ from loadmonitor_worker._orca import orca_report
 from loadmonitor_worker._pull import Puller
 from loadmonitor_worker._report import ReportBuilder, error_frame
 from loadmonitor_worker._table import SessionTable
-from loadmonitor_worker._verdict import Attempt, judge
+from loadmonitor_worker._verdict import Attempt, ReportStatus, judge
 from loadmonitor_worker.interfaces import Clock, TimerHandle
 
 Follower = Callable[[Attempt], None]
@@ -41,6 +41,7 @@ class FireLoop:
 
     Attributes:
         counters: What it has done.
+        last_status: Of the newest report; None before the first.
         meter: Told of every fire, where somebody measures.
     """
 
@@ -68,6 +69,7 @@ class FireLoop:
         self._followers: list[Follower] = []
         self._follow_at_ns = 0
         self.counters = ReporterCounters()
+        self.last_status: ReportStatus | None = None
         self.meter: Meter | None = None
 
     def changed(self) -> None:
@@ -147,6 +149,7 @@ class FireLoop:
                 self.counters.coalesced_reports += session.offer(sequence_id, frame)
             else:
                 self.counters.coalesced_reports += 1
+        self.last_status = verdict.status
         self._status.note(verdict, now_ns)
         if self.meter is not None:
             self.meter.reported(verdict, pull_ns=now_ns - self._puller.started_ns, routers=offered)

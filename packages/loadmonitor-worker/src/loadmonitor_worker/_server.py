@@ -138,6 +138,7 @@ class ReporterServer:
             orca_streams=len(self._table.orca),
             session_events=dict(self._journal.events),
             refused=dict(self._journal.refused),
+            last_status=None if self._fire_loop.last_status is None else self._fire_loop.last_status.value,
             worker_state=self.worker_state,
             reports={status.value: number for status, number in meter.reports.items()},
             sent_bytes=meter.sent_bytes,

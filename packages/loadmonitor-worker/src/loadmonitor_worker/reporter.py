@@ -13,7 +13,7 @@ from loadmonitor_worker.config import ReporterConfig
 from loadmonitor_worker.errors import ConfigError, MissingExtraError
 from loadmonitor_worker.interfaces import Clock, LoadSnapshotSource
 from loadmonitor_worker.measurements import Measurements
-from loadmonitor_worker.state import IdleOutcome, WorkerState
+from loadmonitor_worker.state import IdleOutcome, WorkerState, checked_state
 
 if TYPE_CHECKING:
     import grpc.aio
@@ -62,12 +62,7 @@ class LoadReporter:
         Raises:
             ConfigError: `state` isn't a `WorkerState`.
         """
-        try:
-            known = WorkerState(state)
-        except ValueError:
-            allowed = ", ".join(WorkerState)
-            raise ConfigError(f"worker state {state!r} is not allowed: one of {allowed} is") from None
-        self._server.set_worker_state(known)
+        self._server.set_worker_state(checked_state(state))
 
     async def wait_until_idle(self, timeout_seconds: float) -> IdleOutcome:
         """Wait until every router knows the state and the engine then had nothing to do for a second, or until the limit.

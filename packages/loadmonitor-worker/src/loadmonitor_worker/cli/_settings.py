@@ -95,7 +95,7 @@ class ServeFlags:
         alignment: "epoch" lets routers with equal intervals share their reads; by default "registration".
         pull_budget_ms: Longest one read of the load may take; by default 1000.
         overshoot: "clamp" caps a load above its capacity; by default "strict", which reports UNREACHABLE.
-        http_port: Port of a second listener, for HTTP: /metrics, /livez, and /drain, which `loadmonitor-worker drain` uses;
+        http_port: Port of a second listener, for HTTP: /metrics, /livez, /readyz, and /drain, which `loadmonitor-worker drain` uses;
             0 takes any free one, told by the second line of output. By default there is none.
         http_host: Address of the second listener; by default 127.0.0.1, and 0.0.0.0 for scrapers on other machines.
         remote_drain: Let anybody who reaches the second listener drain, by GET too, as a kubelet's preStop httpGet does; by

@@ -5,6 +5,7 @@ import json
 import sys
 
 from loadmonitor_worker._listen import format_address
+from loadmonitor_worker.cli._side_port import DRAIN, DRAIN_SECONDS, SIDE_PORT
 from loadmonitor_worker.errors import ConfigError
 
 _CONNECT_SECONDS = 5.0
@@ -12,7 +13,7 @@ _SLACK_SECONDS = 5.0
 _MOST_SECONDS = 86_400.0
 
 
-def drain(*, timeout_seconds: float = 20.0, http_port: int = 9464, http_host: str = "127.0.0.1") -> int:
+def drain(*, timeout_seconds: float = DRAIN_SECONDS, http_port: int = SIDE_PORT, http_host: str = "127.0.0.1") -> int:
     """Have a running `serve --http-port` tell routers DRAINING, and wait until its engine has nothing to do.
 
     Exits 0 when every router knew and the engine then ran nothing for a second; 1 when the limit came first, with what was in
@@ -50,7 +51,7 @@ def _post(host: str, port: int, timeout_seconds: float) -> tuple[int, bytes]:
     try:
         connection.connect()
         connection.sock.settimeout(timeout_seconds + _SLACK_SECONDS)
-        connection.request("POST", f"/drain?timeout_seconds={timeout_seconds}")
+        connection.request("POST", f"{DRAIN}?timeout_seconds={timeout_seconds}")
         response = connection.getresponse()
         return response.status, response.read(65_536)
     finally:
