@@ -162,7 +162,20 @@ def test_no_setting_has_a_variable_that_kubernetes_might_set() -> None:
     with pytest.raises(
         ConfigError, match="no value for port: give the flag --port or the environment variable LOADMONITOR_LISTEN"
     ):
-        load_settings(ReporterConfig, environ={variable_of("port").replace("LISTEN", "PORT"): "1"})
+        load_settings(ReporterConfig, environ={"LOADMONITOR_PORT": "tcp://10.96.12.7:1"})
+
+
+@pytest.mark.parametrize(
+    ("variable", "meant"),
+    [
+        ("LOADMONITOR_PORT", "give LOADMONITOR_LISTEN=HOST:PORT"),
+        ("LOADMONITOR_HOST", "give LOADMONITOR_LISTEN=HOST:PORT"),
+        ("LOADMONITOR_WORKER_PORT", "did you mean LOADMONITOR_"),
+    ],
+)
+def test_a_port_under_a_name_that_only_links_have_is_an_error_and_not_passed_over(variable: str, meant: str) -> None:
+    with pytest.raises(ConfigError, match=f"the environment variable {variable} is no setting: {meant}"):
+        load_settings(ReporterConfig, code=CODE, environ={variable: "50177"})
 
 
 def test_variables_of_others_are_nobodys_business_here() -> None:

@@ -15,7 +15,7 @@ from loadmonitor_worker.config import ReporterConfig
 from loadmonitor_worker.errors import ConfigError, MissingSettingError, SettingError
 
 PREFIX: Final = "LOADMONITOR_"
-_LINK_NAME = re.compile(r"_SERVICE_HOST$|_SERVICE_PORT(_|$)|_PORT$|_PORT_\d+_(TCP|UDP|SCTP)(_|$)")
+_LINK_NAME = re.compile(r"_SERVICE_HOST$|_SERVICE_PORT(_|$)|_PORT_\d+_(TCP|UDP|SCTP)(_|$)")
 _LINK_VALUE = re.compile(r"(tcp|udp|sctp)://", re.IGNORECASE)
 _ADDRESS = re.compile(r"(\[[^\[\]]+\]|[^:\[\]]*):(\d{1,5})")
 _TRUE = ("1", "true", "yes", "on")
@@ -130,9 +130,9 @@ def _variables(environ: Mapping[str, str], settings: Mapping[str, object]) -> li
         if variable not in known and (_LINK_NAME.search(variable) or _LINK_VALUE.match(text)):
             _log.debug("%s is passed over: it has the form of a Kubernetes service link", variable)
         elif variable not in known:
-            raise ConfigError(
-                f"the environment variable {variable} is no setting{_meant(variable, known, PREFIX)}; unset it or correct its name"
-            )
+            name = variable.removeprefix(PREFIX).lower()
+            meant = f": give {variable_of(name)}=HOST:PORT" if name in settings else _meant(variable, known, PREFIX)
+            raise ConfigError(f"the environment variable {variable} is no setting{meant}; unset it or correct its name")
         elif text.strip():
             found.append((variable, text.strip()))
     return found
