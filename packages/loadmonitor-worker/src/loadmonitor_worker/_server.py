@@ -158,6 +158,12 @@ class ReporterServer:
         """
         certificates = await asyncio.to_thread(certificate_cache, self._config)
         host, port = self._config.host, self._config.port or 0
+        if certificates is None and not is_loopback(host):
+            _logger.warning(
+                "load reports are served in plaintext on %s: whoever reaches it can read them; "
+                "give tls_cert_file and tls_key_file, or listen on 127.0.0.1 (host)",
+                host,
+            )
         await check_bindable(host, port)
         self._grpc = grpc.aio.server(options=tuple(server_options().items()))
         add_load_monitor_servicer(self._servicer, self._grpc)
@@ -176,12 +182,6 @@ class ReporterServer:
         if certificates is not None:
             self._rotation = Rotation(certificates.refresh, self._clock)
             self._rotation.start()
-        elif not is_loopback(host):
-            _logger.warning(
-                "load reports are served in plaintext on %s: whoever reaches it can read them and register as any router; "
-                "give tls_cert_file and tls_key_file, or listen on 127.0.0.1 (host)",
-                self.address,
-            )
 
     async def stop(self) -> None:
         """Say goodbye on every stream, end the fire loop and release the port."""
