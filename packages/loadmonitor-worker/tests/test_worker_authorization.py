@@ -31,8 +31,8 @@ from loadmonitor_worker.testing import FakeSource, ManualClock
 
 NOBODY = PeerIdentity("ipv4:127.0.0.1:5")
 NOTHING = CallMetadata(())
-TOKEN = "s3cr3t-0f-0ne"
-OTHER_TOKEN = "an0ther-0ne"
+ALLOWED = "s3cr3t-0f-0ne"
+STRANGE = "an0ther-0ne"
 
 
 def bearer(*tokens: str) -> CallMetadata:
@@ -42,7 +42,7 @@ def bearer(*tokens: str) -> CallMetadata:
 @pytest.fixture
 def token_file(tmp_path: Path) -> Path:
     file = tmp_path / "tokens"
-    file.write_text(f"{TOKEN}\n")
+    file.write_text(f"{ALLOWED}\n")
     return file
 
 
@@ -91,15 +91,15 @@ def test_a_name_without_ids_is_refused(router_ids: dict[str, list[str]]) -> None
     [
         NOTHING,
         bearer(""),
-        bearer(TOKEN[:-1]),
-        bearer(f"{TOKEN}x"),
-        bearer(TOKEN.upper()),
-        bearer(TOKEN, TOKEN),
-        bearer(OTHER_TOKEN, TOKEN),
-        CallMetadata([("authorization", TOKEN)]),
-        CallMetadata([("authorization", f"Basic {TOKEN}")]),
-        CallMetadata([("authorization", f"Bearer {TOKEN}".encode())]),
-        CallMetadata([("x-authorization", f"Bearer {TOKEN}")]),
+        bearer(ALLOWED[:-1]),
+        bearer(f"{ALLOWED}x"),
+        bearer(ALLOWED.upper()),
+        bearer(ALLOWED, ALLOWED),
+        bearer(STRANGE, ALLOWED),
+        CallMetadata([("authorization", ALLOWED)]),
+        CallMetadata([("authorization", f"Basic {ALLOWED}")]),
+        CallMetadata([("authorization", f"Bearer {ALLOWED}".encode())]),
+        CallMetadata([("x-authorization", f"Bearer {ALLOWED}")]),
     ],
 )
 def test_only_one_whole_token_of_the_file_lets_a_router_in(token_file: Path, metadata: CallMetadata) -> None:
@@ -107,8 +107,8 @@ def test_only_one_whole_token_of_the_file_lets_a_router_in(token_file: Path, met
     refusal = authorizer.refusal(NOBODY, "r", metadata)
     assert refusal is not None
     assert "--token-file" in refusal
-    assert TOKEN not in refusal
-    assert authorizer.refusal(NOBODY, "r", bearer(TOKEN)) is None
+    assert ALLOWED not in refusal
+    assert authorizer.refusal(NOBODY, "r", bearer(ALLOWED)) is None
 
 
 def test_a_token_is_compared_in_constant_time_with_every_one_of_the_file(
@@ -121,23 +121,23 @@ def test_a_token_is_compared_in_constant_time_with_every_one_of_the_file(
         lengths.append(len(one))
         return compare(one, other)
 
-    token_file.write_text(f"{TOKEN}\n{OTHER_TOKEN}\nlast\n")
+    token_file.write_text(f"{ALLOWED}\n{STRANGE}\nlast\n")
     authorizer = BearerTokenAuthorizer(token_file)
     monkeypatch.setattr(hmac, "compare_digest", counting)
-    for token in (TOKEN, OTHER_TOKEN, "last", "none", "x" * 5_000):
+    for token in (ALLOWED, STRANGE, "last", "none", "x" * 5_000):
         authorizer.refusal(NOBODY, "r", bearer(token))
     assert lengths == [32] * 15
 
 
 def test_tokens_are_exchanged_without_a_moment_in_which_both_fail(token_file: Path) -> None:
     authorizer = BearerTokenAuthorizer(token_file)
-    assert authorizer.refusal(NOBODY, "r", bearer(OTHER_TOKEN)) is not None
-    token_file.write_text(f"{TOKEN}\n\n  {OTHER_TOKEN}\r\n")
-    assert authorizer.refusal(NOBODY, "r", bearer(TOKEN)) is None
-    assert authorizer.refusal(NOBODY, "r", bearer(OTHER_TOKEN)) is None
-    token_file.write_text(OTHER_TOKEN)
-    assert authorizer.refusal(NOBODY, "r", bearer(TOKEN)) is not None
-    assert authorizer.refusal(NOBODY, "r", bearer(OTHER_TOKEN)) is None
+    assert authorizer.refusal(NOBODY, "r", bearer(STRANGE)) is not None
+    token_file.write_text(f"{ALLOWED}\n\n  {STRANGE}\r\n")
+    assert authorizer.refusal(NOBODY, "r", bearer(ALLOWED)) is None
+    assert authorizer.refusal(NOBODY, "r", bearer(STRANGE)) is None
+    token_file.write_text(STRANGE)
+    assert authorizer.refusal(NOBODY, "r", bearer(ALLOWED)) is not None
+    assert authorizer.refusal(NOBODY, "r", bearer(STRANGE)) is None
 
 
 @pytest.mark.parametrize("content", [None, b"", b" \n\n", b"two words\n", b"\xff\n", b"x" * 65_537])
@@ -151,14 +151,14 @@ def test_a_token_file_that_breaks_leaves_the_tokens_and_is_told_once(
     else:
         token_file.write_bytes(content)
     for _ in range(3):
-        assert authorizer.refusal(NOBODY, "r", bearer(TOKEN)) is None
-        assert authorizer.refusal(NOBODY, "r", bearer(OTHER_TOKEN)) is not None
+        assert authorizer.refusal(NOBODY, "r", bearer(ALLOWED)) is None
+        assert authorizer.refusal(NOBODY, "r", bearer(STRANGE)) is not None
     (record,) = caplog.records
     assert str(token_file) in record.getMessage()
     with pytest.raises(CredentialFileError, match="auth_token_file="):
         BearerTokenAuthorizer(token_file)
-    token_file.write_text(TOKEN)
-    assert authorizer.refusal(NOBODY, "r", bearer(TOKEN)) is None
+    token_file.write_text(ALLOWED)
+    assert authorizer.refusal(NOBODY, "r", bearer(ALLOWED)) is None
     assert caplog.records[-1].getMessage() == f"{token_file} can be read again"
 
 
@@ -187,6 +187,10 @@ class Dialler:
 
     async def close(self) -> None:
         await asyncio.gather(*(channel.close() for channel in self._channels))
+
+
+def exchange(file: Path, content: str) -> None:
+    file.write_text(content)
 
 
 async def refused(router: Router, router_id: str) -> str:
@@ -234,8 +238,8 @@ async def test_a_refused_router_takes_no_place_and_a_full_worker_still_says_why(
     bench = await start(auth_token_file=token_file, max_sessions=1)
     diallers.append(dialler := Dialler(bench.reporter.address, None))
     await refused(dialler.dial(), "r")
-    await dialler.dial(token=TOKEN).register("r")
-    assert "bearer token" in await refused(dialler.dial(token=OTHER_TOKEN), "r")
+    await dialler.dial(token=ALLOWED).register("r")
+    assert "bearer token" in await refused(dialler.dial(token=STRANGE), "r")
     assert bench.reporter.measure().sessions == 1
 
 
@@ -244,11 +248,11 @@ async def test_a_session_goes_on_when_its_token_is_taken_out_of_the_file(
 ) -> None:
     bench = await start(auth_token_file=token_file)
     diallers.append(dialler := Dialler(bench.reporter.address, None))
-    router = dialler.dial(token=TOKEN)
+    router = dialler.dial(token=ALLOWED)
     await router.register("r")
-    token_file.write_text(OTHER_TOKEN)
+    exchange(token_file, STRANGE)
     await router.send(register("r"))
-    await refused(dialler.dial(token=TOKEN), "r")
+    await refused(dialler.dial(token=ALLOWED), "r")
     await bench.clock.advance(1_000)
     await router.report()
 
@@ -267,8 +271,8 @@ async def test_a_router_needs_both_its_certificate_and_a_token_where_both_are_as
     diallers.append(dialler := Dialler(bench.reporter.address, ours))
     client = ours.issue("a", "router-a")
     await refused(dialler.dial(client=client), "a")
-    await refused(dialler.dial(client=client, token=TOKEN), "b")
-    await dialler.dial(client=client, token=TOKEN).register("a")
+    await refused(dialler.dial(client=client, token=ALLOWED), "b")
+    await dialler.dial(client=client, token=ALLOWED).register("a")
 
 
 class Own:
@@ -300,7 +304,7 @@ async def ask(authorizer: Authorizer, diallers: list[Dialler]) -> Router:
         await reporter.close()
 
     dialler.close = close  # type: ignore[method-assign] # the reporter goes with its router
-    return dialler.dial(token=TOKEN)
+    return dialler.dial(token=ALLOWED)
 
 
 async def test_an_authorizer_of_ones_own_is_told_the_peer_the_id_and_the_metadata(diallers: list[Dialler]) -> None:
@@ -310,10 +314,10 @@ async def test_an_authorizer_of_ones_own_is_told_the_peer_the_id_and_the_metadat
     assert peer.address.startswith("ipv4:127.0.0.1:")
     assert peer.names == frozenset()
     assert router_id == "r"
-    assert metadata["authorization"] == (f"Bearer {TOKEN}",)
+    assert metadata["authorization"] == (f"Bearer {ALLOWED}",)
 
 
-@pytest.mark.parametrize("answer", ["not you", "", 0, False, RuntimeError(TOKEN)])
+@pytest.mark.parametrize("answer", ["not you", "", 0, False, RuntimeError(ALLOWED)])
 async def test_whatever_but_none_refuses(
     diallers: list[Dialler], caplog: pytest.LogCaptureFixture, answer: Any
 ) -> None:
@@ -323,7 +327,7 @@ async def test_whatever_but_none_refuses(
     failed = isinstance(answer, Exception)
     default = "this worker's authorizer failed: its log says how" if failed else "no reason given"
     assert message == expected.get(answer, default)
-    assert TOKEN not in caplog.text
+    assert ALLOWED not in caplog.text
     assert ("failed with RuntimeError at test_worker_authorization.py:" in caplog.text) is failed
 
 
@@ -333,17 +337,17 @@ async def test_no_token_shows_in_logs_reprs_or_errors(
     caplog.set_level(logging.DEBUG)
     bench = await start(auth_token_file=token_file)
     diallers.append(dialler := Dialler(bench.reporter.address, None))
-    await dialler.dial(token=TOKEN).register("r")
-    told = await refused(dialler.dial(token=OTHER_TOKEN), "r")
-    token_file.write_text(f"{TOKEN} {OTHER_TOKEN}")
+    await dialler.dial(token=ALLOWED).register("r")
+    told = await refused(dialler.dial(token=STRANGE), "r")
+    exchange(token_file, f"{ALLOWED} {STRANGE}")
     with pytest.raises(CredentialFileError) as caught:
         BearerTokenAuthorizer(token_file)
     authorizers = bench.reporter._server._servicer._authorizers
-    seen = f"{caplog.text} {told} {caught.value!r} {bearer(TOKEN)!r} {bench.reporter._server._config!r}"
+    seen = f"{caplog.text} {told} {caught.value!r} {bearer(ALLOWED)!r} {bench.reporter._server._config!r}"
     seen += f"{[vars(authorizer) for authorizer in authorizers]}"
     assert "PERMISSION_DENIED" in seen
-    assert TOKEN not in seen
-    assert OTHER_TOKEN not in seen
+    assert ALLOWED not in seen
+    assert STRANGE not in seen
 
 
 async def test_a_registered_session_keeps_no_token(
@@ -351,7 +355,7 @@ async def test_a_registered_session_keeps_no_token(
 ) -> None:
     bench = await start(auth_token_file=token_file)
     diallers.append(dialler := Dialler(bench.reporter.address, None))
-    await dialler.dial(token=TOKEN).register("r")
+    await dialler.dial(token=ALLOWED).register("r")
     session = bench.reporter._server._monitor._table.holder("r")
     assert session is not None
     assert session.refusal is None

@@ -261,8 +261,10 @@ def test_a_pair_that_is_none_is_refused(ours: Authority, pair: str) -> None:
 
 @pytest.mark.parametrize(
     ("host", "loopback"),
-    [("127.0.0.1", True), ("127.9.9.9", True), ("::1", True), ("[::1]", True), ("LocalHost", True)]
-    + [("0.0.0.0", False), ("::", False), ("10.0.0.1", False), ("worker-7", False)],
+    [
+        *((host, True) for host in ("127.0.0.1", "127.9.9.9", "::1", "[::1]", "LocalHost")),
+        *((host, False) for host in ("0.0.0.0", "::", "10.0.0.1", "worker-7")),
+    ],
 )
 def test_only_loopback_addresses_count_as_this_machine(host: str, loopback: bool) -> None:
     assert is_loopback(host) is loopback
