@@ -9,7 +9,7 @@ from loadmonitor_router._acks import AckTiming
 from loadmonitor_router._delay import CreditedDelay, EstimatedDelay
 from loadmonitor_router._ingest import Ingest
 from loadmonitor_router.config import ClientConfig
-from loadmonitor_router.connection import Grant
+from loadmonitor_router.connection import Grant, TlsFault
 from loadmonitor_router.errors import LoadMonitorRouterError, StreamRefusedError
 from loadmonitor_router.reports import Receipt, WorkerReport
 
@@ -22,12 +22,14 @@ class StreamLostError(LoadMonitorRouterError):
 
     Attributes:
         code: The Worker's code from its error frame, or None when there was none.
+        fault: What is wrong with TLS, or None when nothing is.
     """
 
-    def __init__(self, message: str, code: str | None = None) -> None:
+    def __init__(self, message: str, code: str | None = None, *, fault: TlsFault | None = None) -> None:
         """Say what happened, with the Worker's code when it sent one."""
         super().__init__(message)
         self.code = code
+        self.fault = fault
 
 
 class StreamSession:
