@@ -62,7 +62,7 @@ def spoil(file: Path, content: str | bytes | None) -> bytes:
 
 
 def own(ca: Authority, client: Pair | None = None, **more: Any) -> Credentials:
-    pair = {} if client is None else {"tls_cert_file": client.cert, "tls_key_file": client.key}
+    pair: dict[str, Any] = {} if client is None else {"tls_cert_file": client.cert, "tls_key_file": client.key}
     return Credentials(tls_ca_file=ca.ca_file, **pair, **more)
 
 

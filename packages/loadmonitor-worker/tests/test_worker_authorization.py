@@ -317,6 +317,18 @@ async def test_an_authorizer_of_ones_own_is_told_the_peer_the_id_and_the_metadat
     assert metadata["authorization"] == (f"Bearer {ALLOWED}",)
 
 
+async def test_whoever_is_refused_forges_no_line_of_the_log(
+    diallers: list[Dialler], caplog: pytest.LogCaptureFixture
+) -> None:
+    own = Own(None)
+    router = await ask(own, diallers)
+    own.answer = "you\nare \x1b[2J" + "x" * 5_000
+    assert await refused(router, "r\nINFO forged\x1b[2J") == "you\\nare \\x1b[2J" + "x" * 988
+    assert "refused, PERMISSION_DENIED" in caplog.text
+    assert "\nINFO" not in caplog.text
+    assert "\x1b" not in caplog.text
+
+
 @pytest.mark.parametrize("answer", ["not you", "", 0, False, RuntimeError(ALLOWED)])
 async def test_whatever_but_none_refuses(
     diallers: list[Dialler], caplog: pytest.LogCaptureFixture, answer: Any

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath
 from traceback import extract_tb
 
+from loadmonitor_worker._describe import line_of
 from loadmonitor_worker.authorization import (
     AllowAll,
     BearerTokenAuthorizer,
@@ -58,5 +59,5 @@ def first_refusal(
             return _FAILED
         if refusal is None:
             continue
-        return refusal if isinstance(refusal, str) and refusal.strip() else "no reason given"
+        return line_of(refusal) if isinstance(refusal, str) and refusal.strip() else "no reason given"
     return None
