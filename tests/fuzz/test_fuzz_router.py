@@ -149,7 +149,7 @@ class Bench:
         self._worker.scripts.put_nowait(stream)
         retry_at_ns = client.connection.retry_at_ns
         if retry_at_ns is not None:
-            self._clock.advance((retry_at_ns - self._clock.monotonic_ns()) / 1e6 + 1)
+            self._clock.move((retry_at_ns - self._clock.monotonic_ns()) / 1e6 + 1)
 
     @staticmethod
     def _lost(client: MonitorClient, number: int) -> bool:

@@ -198,7 +198,7 @@ async def test_a_client_takes_up_new_files_when_it_dials_again(
     try:
         async with SecureWorker(newer_pair, before, port=worker.port) as successor:
             await states.until(ConnectionState.BACKING_OFF)
-            clock.advance(200)
+            await clock.advance(200)
             await (await successor.accept()).acknowledge()
             await states.until(ConnectionState.REGISTERED)
     finally:
@@ -238,7 +238,7 @@ async def test_a_file_that_cannot_be_used_is_named_until_it_is_mended(
             assert str(file) in lost.last_error
             assert ReconnectReason.of(lost.last_error) is ReconnectReason.TLS
             write(file, good)
-            clock.advance(200)
+            await clock.advance(200)
             await worker.accept()
 
 
@@ -252,7 +252,7 @@ async def test_the_token_is_read_again_at_each_dialling(clock: ManualClock, toke
             write(token_file, NEXT)
             stream.end()
             await states.until(ConnectionState.BACKING_OFF)
-            clock.advance(200)
+            await clock.advance(200)
             await worker.accept()
         assert worker.authorizations == [(f"Bearer {SECRET}",), (f"Bearer {NEXT}",)]
 

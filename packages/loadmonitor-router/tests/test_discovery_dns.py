@@ -97,12 +97,12 @@ class Asked:
         """Let a look happen after exactly so many seconds, one that finds nothing new."""
         left = await self.clock.timer_within(1_000_000)
         assert left == seconds * 1_000
-        self.clock.advance(left - 1)
+        self.clock.move(left - 1)
         questions = len(self.zone.asked)
         for _ in range(20):
             await asyncio.sleep(0)
         assert len(self.zone.asked) == questions
-        self.clock.advance(1)
+        self.clock.move(1)
         await self.clock.timer_within(1_000_000)
         assert len(self.zone.asked) > questions
 
@@ -146,7 +146,7 @@ async def test_each_address_of_a_name_is_a_worker(asked: Asked) -> None:
         await asked.next_look_after(10)
         assert not news.done()
         asked.zone.records = {"A": ["10.0.0.2", "10.0.0.3"]}
-        asked.clock.advance(10_000)
+        asked.clock.move(10_000)
         assert await news == workers("10.0.0.2", "10.0.0.3")
         assert discovery.last_error is None
 
@@ -239,7 +239,7 @@ async def test_a_name_without_records_is_believed_the_third_time(
         assert "(answer 1; after 3 in a row there are no workers)" in (discovery.last_error or "")
         await asked.next_look_after(5)
         assert not news.done()
-        asked.clock.advance(5_000)
+        asked.clock.move(5_000)
         assert await news == ()
         assert discovery.last_error is None
 
@@ -268,7 +268,7 @@ async def test_a_name_that_never_had_records_has_no_workers_in_the_end(asked: As
         news = asyncio.ensure_future(anext(discovery))
         for _ in range(2):
             await asked.clock.timer_within(5_000)
-            asked.clock.advance(5_000)
+            asked.clock.move(5_000)
         assert await news == ()
 
 
@@ -293,7 +293,7 @@ async def test_a_failure_keeps_the_last_set_for_however_long(
         assert any(word in error for word in why.split("|"))
         asked.zone.rcode = dns.rcode.NOERROR
         asked.zone.records = {"A": ["10.0.0.9"]}
-        asked.clock.advance(5_000)
+        asked.clock.move(5_000)
         assert await news == workers("10.0.0.9")
 
 

@@ -121,7 +121,7 @@ async def test_what_happened_while_a_watch_had_expired_is_listed(api: SliceApi, 
         api.deaf = False
         api.end_watches()
         await clock.timer_within(1_000)
-        clock.advance(1_000)
+        clock.move(1_000)
         assert await news == workers("10.0.0.2", "10.0.0.3")
         assert discovery.last_error is None
     assert [("watch" in question) for question in api.asked] == [False, True, True, False]
@@ -136,7 +136,7 @@ async def test_a_connection_that_died_without_a_word_is_noticed(api: SliceApi, c
         api.deaf = True
         api.put("a", pod("10.0.0.2"))
         await clock.timer_within(300_000)
-        clock.advance(300_000)
+        clock.move(300_000)
         assert await news == workers("10.0.0.2")
 
 
@@ -153,12 +153,12 @@ async def test_a_refusal_keeps_the_last_set_and_names_the_missing_right(api: Sli
             error = discovery.last_error or ""
             assert f"EndpointSlices of namespace {NAMESPACE} can't be" in error
             assert "a Role with get, list and watch on endpointslices" in error
-            clock.advance(5_000)
+            clock.move(5_000)
         assert not news.done()
         await clock.timer_within(5_000)
         api.refusal = None
         api.put("a", pod("10.0.0.2"))
-        clock.advance(5_000)
+        clock.move(5_000)
         assert await news == workers("10.0.0.2")
         assert discovery.last_error is None
 

@@ -98,11 +98,11 @@ async def test_workers_come_and_go_with_the_routers_list(router: FakeRouter, clo
         assert await anext(discovery) == ()
         news = asyncio.ensure_future(anext(discovery))
         await clock.timer_within(2_000)
-        clock.advance(2_000)
+        clock.move(2_000)
         await clock.timer_within(2_000)
         assert not news.done()
         router.answers["/workers"] = (200, body(v03("http://127.0.0.1:50779")))
-        clock.advance(2_000)
+        clock.move(2_000)
         assert await news == (worker("http://127.0.0.1:50779"),)
         assert {path for path, _ in router.seen} == {"/workers"}
 
@@ -145,13 +145,13 @@ async def test_an_answer_that_is_no_list_keeps_the_last_good_set(
         news = asyncio.ensure_future(anext(discovery))
         await clock.timer_within(2_000)
         router.answers["/workers"] = (status, content)
-        clock.advance(2_000)
+        clock.move(2_000)
         await clock.timer_within(2_000)
         assert not news.done()
         assert why in (discovery.last_error or "")
         assert router.url in (discovery.last_error or "")
         router.answers["/workers"] = (200, body())
-        clock.advance(2_000)
+        clock.move(2_000)
         assert await news == ()
         assert discovery.last_error is None
 

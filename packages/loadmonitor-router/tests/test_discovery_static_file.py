@@ -40,7 +40,7 @@ class Watched:
     async def look_again(self) -> None:
         """Let one more look happen that finds nothing new."""
         await self.clock.timer_within(1_000)
-        self.clock.advance(1_000)
+        self.clock.move(1_000)
         await self.clock.timer_within(1_000)
 
 
@@ -77,7 +77,7 @@ async def test_a_file_is_told_at_once_and_again_only_when_its_workers_change(wat
         await watched.look_again()
         assert not news.done()
         watched.replace('["http://b:30000", "http://a:30000"]')
-        watched.clock.advance(1_000)
+        watched.clock.move(1_000)
         assert await news == (ONE, OTHER)
         assert discovery.last_error is None
 
@@ -107,7 +107,7 @@ async def test_a_bad_file_keeps_the_last_good_set_until_it_is_mended(watched: Wa
             assert str(watched.path) in watched.error()
         assert not news.done()
         watched.replace("http://b:30000\n")
-        watched.clock.advance(1_000)
+        watched.clock.move(1_000)
         assert await news == (OTHER,)
         assert not watched.error()
 
@@ -134,7 +134,7 @@ async def test_a_file_may_come_later(watched: Watched) -> None:
         await watched.look_again()
         assert watched.error()
         watched.replace("[]")
-        watched.clock.advance(1_000)
+        watched.clock.move(1_000)
         assert await news == ()
 
 
@@ -145,7 +145,7 @@ async def test_a_file_of_the_same_size_and_time_with_another_inode_is_read(watch
         assert await anext(discovery) == (ONE,)
         watched.replace("http://b:30000\n")
         os.utime(watched.path, ns=(times.st_atime_ns, times.st_mtime_ns))
-        watched.clock.advance(1_000)
+        watched.clock.move(1_000)
         assert await anext(discovery) == (OTHER,)
 
 

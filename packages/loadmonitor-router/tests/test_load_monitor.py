@@ -139,17 +139,17 @@ async def test_a_report_turns_stale_by_itself_and_who_waits_is_told(clock: Manua
         before = fleet.monitor.snapshot()
         waiting = asyncio.create_task(fleet.monitor.changed(before.version))
         await asyncio.sleep(0)
-        clock.advance(2_980)
+        clock.move(2_980)
         assert fleet.monitor.snapshot().version == before.version
         assert fleet.monitor.fresh_load(url(0)) is not None
-        clock.advance(0.001)
+        clock.move(0.001)
         after = await waiting
         load = after.workers[url(0)]
         assert (load.freshness, load.reason) == (Freshness.STALE, "3000 ms old, fresh is up to 3000 ms")
         assert load.aggregate is not None
         assert after.version == before.version + 1
         assert before.workers[url(0)].freshness is Freshness.FRESH
-        clock.advance(60_000)
+        clock.move(60_000)
         assert fleet.monitor.snapshot().version == after.version
         assert fleet.monitor.snapshot().workers[url(0)].age_ms == pytest.approx(63_000, abs=1)
 
@@ -159,25 +159,25 @@ async def test_each_worker_turns_stale_in_its_own_time(clock: ManualClock) -> No
         await fleet.report(0, 1)
         await fleet.report(1, 1, max_snapshot_age_ms=1_000)
         version = fleet.monitor.snapshot().version
-        clock.advance(2_500)
+        clock.move(2_500)
         snapshot = fleet.monitor.snapshot()
         assert [load.freshness for load in snapshot.workers.values()] == [Freshness.FRESH, Freshness.STALE]
         assert snapshot.version == version + 1
-        clock.advance(500)
+        clock.move(500)
         assert fleet.monitor.snapshot().version == version + 2
         assert fleet.monitor.fresh_load(url(0)) is None
 
 
 async def test_a_snapshot_taken_before_the_timer_has_run_sees_the_verdict_too() -> None:
     class LateClock(ManualClock):
-        def advance(self, milliseconds: float) -> None:
-            self._monotonic_ns += int(milliseconds * 1_000_000)  # a loop that is busy runs no timer
+        def move(self, ms: float) -> None:
+            self._now_ns += int(ms * 1_000_000)  # a loop that is busy runs no timer
 
     late = LateClock()
     async with Fleet(late, 1) as fleet:
         await fleet.report(0, 1)
         version = fleet.monitor.snapshot().version
-        late.advance(10_000)
+        late.move(10_000)
         snapshot = fleet.monitor.snapshot()
         assert snapshot.fresh_load(url(0)) is None
         assert snapshot.version == version + 1
@@ -202,13 +202,13 @@ async def test_a_step_of_either_wall_clock_makes_nothing_older_or_younger(clock:
     async with Fleet(clock, 1) as fleet:
         await fleet.report(0, 1)
         await fleet.streams[0].receive()  # the acknowledgement
-        clock.step_wall_clock(step_ms)
-        clock.advance(2_000)
+        clock.wall_offset_ms += step_ms
+        clock.move(2_000)
         assert fleet.monitor.snapshot().workers[url(0)].age_ms == 2_020
         load = await fleet.report(0, 2, report_time_unix_ms=1_750_000_000_020 + step_ms)
         # It was acknowledged 2 s ago: the second may have been under way since.
         assert (load.age_ms, load.freshness) == (2_020, Freshness.FRESH)
-        clock.advance(981)
+        clock.move(981)
         assert fleet.monitor.fresh_load(url(0)) is None
 
 
@@ -222,7 +222,7 @@ async def test_the_reports_in_flight_over_a_stall_are_delivered_and_not_fresh_an
             await fleet.report(0, number)
             assert (await stream.receive()) == wire.RouterFrame(keep_alive=wire.KeepAlive(acked_sequence_id=number))
         # Built right after the acknowledgements, and read when the router runs again.
-        clock.advance(10_000)
+        clock.move(10_000)
         for number in range(window + 1, 2 * window + 1):
             load = await fleet.report(0, number)
             assert (load.freshness, load.age_ms, load.receipt_age_ms) == (Freshness.STALE, 10_020, 0)
@@ -270,7 +270,7 @@ async def test_a_lost_connection_is_missing_at_once_and_fresh_again_with_the_nex
         load = snapshot.workers[url(0)]
         assert (load.freshness, load.report, load.aggregate) == (Freshness.MISSING, None, None)
         assert load.reason == "SHUTTING_DOWN: going down"
-        clock.advance(200)
+        clock.move(200)
         fleet.streams[0] = await fleet.workers[0].accept()
         await fleet.streams[0].acknowledge()
         await fleet.streams[0].report(wire_report(7))  # as before: the order of reports outlives the stream
@@ -412,12 +412,12 @@ async def test_a_worker_that_grants_too_long_an_interval_is_named_once_in_the_lo
             while sequence((snapshot := await monitor.changed(version)).workers[url(0)]) != attempt:
                 version = snapshot.version
             assert snapshot.fresh_load(url(0)) is not None
-            clock.advance(3_000)
+            clock.move(3_000)
             assert "the Worker grants a report every 2000 ms" in (monitor.snapshot().workers[url(0)].reason or "")
             stream.end()
             while registered((snapshot := await monitor.changed(snapshot.version)).workers[url(0)]):
                 pass
-            clock.advance(5_000)
+            clock.move(5_000)
     warnings = [record for record in caplog.records if "grants a report every" in record.getMessage()]
     assert [(record.levelno, url(0) in record.getMessage()) for record in warnings] == [(logging.WARNING, True)]
 
@@ -433,7 +433,7 @@ async def test_what_workers_counted_that_are_gone_stays_counted(clock: ManualClo
         before = fleet.monitor.stats
         assert before.sessions == {ConnectionState.REGISTERED: 1, ConnectionState.BACKING_OFF: 1}
         assert before.reconnects_total == {}  # the next attempt is still to come
-        clock.advance(200)
+        clock.move(200)
         await fleet.until(lambda fleet: fleet.workers[url(1)].connection.state is ConnectionState.CONNECTING)
         fleet.monitor.reconcile([])
         after = fleet.monitor.stats

@@ -77,7 +77,7 @@ async def test_a_report_is_acknowledged_when_it_is_handed_over_and_not_before(cl
     async with registered(clock) as (client, stream):
         await stream.report(wire_report(7))
         await until_received(client, 1)
-        clock.advance(3_750)
+        clock.move(3_750)
         renewal = await stream.receive()
         assert renewal == RouterFrame(keep_alive=KeepAlive())
         assert (await anext(client)).sequence_id == 7
@@ -89,9 +89,9 @@ async def test_the_acknowledgement_is_held_back_until_shortly_before_the_next_re
         await stream.report(wire_report(1))
         await anext(client)
         assert await clock.timer_within(1_000) == 900
-        clock.advance(900)
+        clock.move(900)
         assert await stream.receive() == ack(1)
-        clock.advance(101)
+        clock.move(101)
         await stream.report(wire_report(2))
         assert (await anext(client)).receipt.delay_ms == 101
 
@@ -124,7 +124,7 @@ async def test_a_consumer_that_is_slow_finds_one_old_report_of_an_acknowledging_
     async with registered(clock) as (client, stream):
         await stream.report(wire_report(1))
         await until_received(client, 1)
-        clock.advance(3_000)
+        clock.move(3_000)
         old = await anext(client)
         assert age_ms(old, clock.monotonic_ns()) == 3_020
         assert await stream.receive() == ack(1)
@@ -139,7 +139,7 @@ async def test_a_report_that_waited_in_buffers_is_as_old_as_its_credit(clock: Ma
         await anext(client)
         assert await stream.receive() == ack(1)
         # The Worker may have built the next report right after the acknowledgement, 10 s ago.
-        clock.advance(10_000)
+        clock.move(10_000)
         await stream.report(wire_report(2))
         late = await anext(client)
         assert late.receipt.delay_ms == 10_000
@@ -161,7 +161,7 @@ async def test_a_worker_of_the_first_version_gets_renewals_and_no_acknowledgemen
     async with registered(clock, extended=False) as (client, stream):
         await stream.report(wire_report(1))
         await anext(client)
-        clock.advance(3_750)
+        clock.move(3_750)
         assert await stream.receive() == RouterFrame(keep_alive=KeepAlive())
 
 
@@ -171,13 +171,13 @@ async def test_the_lease_is_renewed_before_renew_after_and_an_acknowledgement_re
 ) -> None:
     async with registered(clock) as (client, stream):
         await clock.timer_within(5_000)
-        clock.advance(3_749)
+        clock.move(3_749)
         await stream.report(wire_report(1))
         await anext(client)
         assert await stream.receive() == ack(1)
         # Due 3750 ms after the acknowledgement now, no longer 1 ms from here.
         assert await clock.timer_within(5_000) == 3_750
-        clock.advance(3_750)
+        clock.move(3_750)
         assert await stream.receive() == RouterFrame(keep_alive=KeepAlive())
 
 

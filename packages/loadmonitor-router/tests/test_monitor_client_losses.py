@@ -43,7 +43,7 @@ async def pass_backoff(client: Watched, clock: ManualClock) -> float:
     retry_at_ns = client.connection.retry_at_ns
     assert retry_at_ns is not None
     delay_ms = (retry_at_ns - clock.monotonic_ns()) / 1e6
-    clock.advance(delay_ms + 0.001)
+    clock.move(delay_ms + 0.001)
     return delay_ms
 
 
@@ -99,9 +99,9 @@ async def test_a_black_hole_is_given_up_after_the_connect_timeout(clock: ManualC
         silent.listen()
         async with Watched(f"127.0.0.1:{silent.getsockname()[1]}", clock) as client:
             assert await clock.timer_within(2_000) == 2_000
-            clock.advance(1_999)
+            clock.move(1_999)
             assert client.connection.state is ConnectionState.CONNECTING
-            clock.advance(1)
+            clock.move(1)
             lost = await client.becomes(ConnectionState.BACKING_OFF)
             assert lost.last_error == "no connection within 2000 ms"
 
@@ -110,7 +110,7 @@ async def test_a_worker_that_does_not_acknowledge_is_given_up(clock: ManualClock
     async with Watched(worker.address, clock, ack_timeout_ms=700) as client:
         stream = await worker.accept()
         await clock.timer_within(700)
-        clock.advance(700)
+        clock.move(700)
         lost = await client.becomes(ConnectionState.BACKING_OFF)
         assert lost.last_error == "registration not acknowledged within 700 ms"
         assert await stream.receive() is None
@@ -182,7 +182,7 @@ async def test_two_routers_with_one_id_back_off_ever_longer_and_say_so(
             stream = await worker.accept()
             await stream.acknowledge()
             await client.becomes(ConnectionState.REGISTERED)
-            clock.advance(6_000)  # a spell that would be good enough after any other loss
+            clock.move(6_000)  # a spell that would be good enough after any other loss
             await stream.fail("SESSION_REPLACED", "another stream registered r")
             await client.becomes(ConnectionState.BACKING_OFF)
             delays.append(await pass_backoff(client, clock))
@@ -204,7 +204,7 @@ async def test_a_good_spell_makes_the_next_delay_short_again(clock: ManualClock,
         stream = await worker.accept()
         await stream.acknowledge()
         await client.becomes(ConnectionState.REGISTERED)
-        clock.advance(5_000)
+        clock.move(5_000)
         stream.end()
         lost = await client.becomes(ConnectionState.BACKING_OFF)
         assert lost.last_error is not None
@@ -320,7 +320,7 @@ async def test_closing_is_bounded_when_the_worker_ignores_stop(clock: ManualCloc
         assert await stream.receive() == RouterFrame(stop=StopRequest())
         assert await clock.timer_within(1_000) == 1_000
         assert not closing[0].done()
-        clock.advance(1_000)
+        clock.move(1_000)
         await asyncio.gather(*closing)
         await client.close()
         assert client.connection.state is ConnectionState.CLOSED
@@ -345,7 +345,7 @@ async def deaf_worker() -> AsyncIterator[str]:
 async def test_a_worker_that_takes_no_frames_is_given_up(clock: ManualClock) -> None:
     async with deaf_worker() as address, Watched(address, clock, router_id=HUGE, ack_timeout_ms=700) as client:
         assert await clock.timer_within(700) == 700
-        clock.advance(700)
+        clock.move(700)
         lost = await client.becomes(ConnectionState.BACKING_OFF)
         assert lost.last_error == "registration not acknowledged within 700 ms"
 
@@ -355,7 +355,7 @@ async def test_closing_is_bounded_while_a_frame_is_stuck(clock: ManualClock) -> 
         assert await clock.timer_within(1_500) == 1_500
         closing = asyncio.create_task(client.close())
         assert await clock.timer_within(1_000) == 1_000
-        clock.advance(1_000)
+        clock.move(1_000)
         await closing
         assert client.connection.state is ConnectionState.CLOSED
 
@@ -404,7 +404,7 @@ async def test_a_consumer_that_is_cancelled_while_waiting_costs_no_report(
         await asyncio.wait({waiting})
         await stream.report(wire_report(1))
         assert (await anext(client)).sequence_id == 1
-        clock.advance(900)
+        clock.move(900)
         assert await stream.receive() == RouterFrame(keep_alive=KeepAlive(acked_sequence_id=1))
 
 

@@ -43,7 +43,7 @@ def test_b18_a_snapshot_sampled_before_three_picks_does_not_forget_them(clock: M
     idle_a_busy_b = [make_worker(A), make_worker(B, make_rank(num_running_reqs=2))]
     before = make_snapshot(*idle_a_busy_b, taken_ms=now_ms(clock))
     assert picked(picker, before, [A], 3) == {A: 3}
-    clock.advance(100)
+    clock.move(100)
     # Built anew, read anew, yet the numbers in it are 150 ms old: from before the picks.
     sampled_before = make_snapshot(
         make_worker(A, age_ms=150), make_worker(B, make_rank(num_running_reqs=2), age_ms=150), taken_ms=now_ms(clock)
@@ -56,7 +56,7 @@ def test_b18_a_snapshot_sampled_before_three_picks_does_not_forget_them(clock: M
 def test_b18_a_sample_newer_than_the_picks_replaces_them(clock: ManualClock) -> None:
     picker = LeastLoaded(rng=Random(1), in_flight=InFlight(monotonic_ns=clock.monotonic_ns))
     picked(picker, make_snapshot(make_worker(A), taken_ms=now_ms(clock)), [A], 3)
-    clock.advance(100)
+    clock.move(100)
     sampled_since = make_snapshot(make_worker(A, make_rank(num_running_reqs=3)), taken_ms=now_ms(clock))
     assert picker.pick(sampled_since, [A]).score == pytest.approx(0.015)  # three requests, not six
 
@@ -65,7 +65,7 @@ def test_b08_reading_the_same_sample_again_keeps_the_picks_however_often(clock: 
     picker = LeastLoaded(rng=Random(1), in_flight=InFlight(monotonic_ns=clock.monotonic_ns))
     picked(picker, make_snapshot(make_worker(A), taken_ms=now_ms(clock)), [A], 3)
     for age_ms in (1_000, 2_000, 3_000):
-        clock.advance(1_000)
+        clock.move(1_000)
         again = make_snapshot(make_worker(A, age_ms=age_ms), make_worker(B), taken_ms=now_ms(clock))
         assert picker.pick(again, [A, B]).url == B
         assert picker.in_flight.newer_than(A, None) == 3
@@ -123,7 +123,7 @@ def test_b22_three_routers_count_for_a_worker_that_has_not_reported_too() -> Non
 def test_b23_a_worker_that_says_zero_for_60_s_holds_at_least_the_40_requests_it_was_sent(clock: ManualClock) -> None:
     picker = LeastLoaded(in_flight=InFlight(tracks_completion=True, monotonic_ns=clock.monotonic_ns))
     tickets = [picker.in_flight.started(A) for _ in range(40)]
-    clock.advance(60_000)
+    clock.move(60_000)
     fleet = make_snapshot(make_worker(A), make_worker(B, make_rank(num_running_reqs=30)), taken_ms=now_ms(clock))
     choice = picker.pick(fleet, [A, B])
     assert (choice.url, choice.score) == (B, 0.15)
@@ -138,7 +138,7 @@ def test_b23_stats_that_are_never_updated_are_unknown_and_own_picks_decide(clock
     picker = LeastLoaded(in_flight=InFlight(tracks_completion=True, monotonic_ns=clock.monotonic_ns))
     for _ in range(40):
         picker.in_flight.started(A)
-    clock.advance(60_000)
+    clock.move(60_000)
     zeros = [make_worker(url, freshness=Freshness.STALE, age_ms=60_000) for url in (A, B)]
     choices = [picker.pick(make_snapshot(*zeros, taken_ms=now_ms(clock)), [A, B]) for _ in range(40)]
     assert {choice.url for choice in choices} == {B}

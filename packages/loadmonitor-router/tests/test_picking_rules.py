@@ -319,7 +319,7 @@ def test_the_score_of_a_worker_is_that_of_its_most_loaded_rank_and_requests_spre
 def test_a_request_still_on_its_way_when_the_sample_was_taken_keeps_counting(clock: ManualClock) -> None:
     in_flight = InFlight(dispatch_ms=20, monotonic_ns=clock.monotonic_ns)
     started_ns = in_flight.started(A).started_ns
-    clock.advance(1_000)
+    clock.move(1_000)
     assert in_flight.newer_than(A, started_ns + 20_000_000) == 1
     assert in_flight.newer_than(A, started_ns + 20_000_001) == 0
 
@@ -329,9 +329,9 @@ def test_a_pick_counts_ten_seconds_at_a_worker_that_sends_no_sample_and_unfinish
 ) -> None:
     in_flight = InFlight(tracks_completion=True, monotonic_ns=clock.monotonic_ns)
     in_flight.started(A)
-    clock.advance(10_000)
+    clock.move(10_000)
     assert in_flight.newer_than(A, None) == 1
-    clock.advance(1)
+    clock.move(1)
     assert (in_flight.newer_than(A, None), in_flight.unfinished(A)) == (0, 1)
 
 
@@ -339,7 +339,7 @@ def test_memory_is_bounded_for_a_url_that_is_sent_to_and_never_asked_about(clock
     in_flight = InFlight(monotonic_ns=clock.monotonic_ns)
     for _ in range(1_000):
         in_flight.started(A)
-        clock.advance(100)
+        clock.move(100)
     assert len(in_flight._books[A].recent) == 101
 
 

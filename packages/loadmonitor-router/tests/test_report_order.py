@@ -22,12 +22,28 @@ def test_duplicates_and_older_reports_are_dropped_across_streams() -> None:
     assert ingest.last_drop == "report 4 of instance a: report 5 came before"
 
 
-def test_a_restarted_worker_may_begin_again_at_one_and_the_old_instance_is_gone_for_good() -> None:
+def test_a_restarted_worker_may_begin_again_at_one_and_what_the_old_one_still_sends_is_dropped() -> None:
     ingest = Ingest()
     order = [("a", 900), ("b", 1), ("a", 901), ("b", 2), ("a", 902)]
     assert [admitted(ingest, *report) for report in order] == [True, True, False, True, False]
     assert ingest.dropped == {DropReason.RETIRED_INSTANCE: 2}
     assert ingest.last_drop == "report 902 of instance a: instance b has reported since"
+
+
+def test_a_retired_instance_that_acknowledges_a_new_stream_is_heard_again_and_retires_the_other() -> None:
+    ingest = Ingest()
+    assert admitted(ingest, "a", 900)
+    assert admitted(ingest, "b", 1)
+    ingest.acknowledged_by("a")
+    order = [("a", 901), ("b", 2), ("a", 900), ("a", 902)]
+    assert [admitted(ingest, *report) for report in order] == [True, False, False, True]
+
+
+def test_an_instance_that_acknowledges_again_repeats_no_report() -> None:
+    ingest = Ingest()
+    assert admitted(ingest, "a", 5)
+    ingest.acknowledged_by("a")
+    assert not admitted(ingest, "a", 5)
 
 
 def test_an_invalid_report_retires_nobody_and_advances_nothing() -> None:

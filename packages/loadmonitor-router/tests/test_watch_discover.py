@@ -124,7 +124,7 @@ async def test_the_end_of_the_old_stream_takes_nothing_from_a_worker_that_is_bac
         assert [shown.report for shown in recorder.views] == [None]  # what was reported before is gone for good
         await new.report(wire_report(2))
         assert (await recorder.next())[1] is Freshness.FRESH
-        clock.advance(1_000)  # so long the old stream may take to end by itself
+        clock.move(1_000)  # so long the old stream may take to end by itself
         while sum(task.get_name() == f"monitor {worker.address}" for task in asyncio.all_tasks()) > 1:  # noqa: ASYNC110 - a task's end is told to nobody
             await asyncio.sleep(0)
         recorder.drawn.clear()
@@ -132,7 +132,7 @@ async def test_the_end_of_the_old_stream_takes_nothing_from_a_worker_that_is_bac
         assert [shown.report and shown.report.sequence_id for shown in recorder.views] == [2]
         os.kill(os.getpid(), signal.SIGTERM)
         while not running.done():
-            clock.advance(100)
+            clock.move(100)
             await asyncio.sleep(0)
         assert await running == 0
 

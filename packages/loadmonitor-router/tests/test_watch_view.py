@@ -96,7 +96,7 @@ def test_the_reason_says_when_an_engine_gets_no_new_request_though_it_is_fresh(
 
 def test_ages_grow_between_reports_and_each_rank_has_its_own(clock: ManualClock) -> None:
     shown = report(clock, *three_ranks())
-    clock.advance(100)
+    clock.move(100)
     assert [row.age_ms for row in rows(view("w:1", connection(), shown, clock))] == [125, 125, 105, 105]
 
 
@@ -133,7 +133,7 @@ def test_an_engine_that_can_not_be_read_has_no_numbers(clock: ManualClock) -> No
 
 def test_the_window_is_never_shorter_than_two_granted_intervals(clock: ManualClock) -> None:
     shown = report(clock, wire_rank(0))
-    clock.advance(9_000)
+    clock.move(9_000)
     assert view("w:1", connection(interval_ms=1_000), shown, clock).assessment.freshness is Freshness.STALE
     assert view("w:1", connection(interval_ms=None), shown, clock).assessment.freshness is Freshness.STALE
     assert view("w:1", connection(interval_ms=5_000), shown, clock).assessment.freshness is Freshness.FRESH
@@ -183,7 +183,7 @@ def test_plain_output_prints_only_the_rows_that_changed(clock: ManualClock, caps
     first = view("w:1", connection(), report(clock, *three_ranks()), clock)
     changed = three_ranks()
     changed[2].num_running_reqs = 13
-    clock.advance(1_000)
+    clock.move(1_000)
     second = view("w:1", connection(), report(clock, *changed), clock)
     lines = plain_lines(capsys, first, first, second)
     assert lines[0][:5] == ["TIME", "WORKER", "RANK", "STATUS", "AGE"]

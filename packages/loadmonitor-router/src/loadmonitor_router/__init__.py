@@ -6,7 +6,8 @@
 
 `MonitorClient` keeps one stream to one Worker and hands over validated `WorkerReport`s; `assess` says whether one is
 fresh, and why not; `MonitorClient.connection` says how the stream is doing. `LoadMonitor` does this for a whole fleet and
-keeps one snapshot of it. `loadmonitor_router.testing` has a scripted Worker and a manual clock.
+keeps one snapshot of it. `loadmonitor_router.testing` has a scripted Worker and a manual clock, `loadmonitor_router.conformance`
+judges Workers by the contract.
 """
 
 from importlib import import_module
@@ -32,9 +33,11 @@ from loadmonitor_router.errors import (
     DiscoveryError,
     DropReason,
     DuplicateWorkerError,
+    ForkedProcessError,
     InvalidReportError,
     LoadMonitorRouterError,
     MissingExtraError,
+    NoReporterError,
     NoWorkerError,
     StreamRefusedError,
     WatchExpiredError,
@@ -79,6 +82,7 @@ __all__ = [
     "DuplicateWorkerError",
     "Explanation",
     "FleetSnapshot",
+    "ForkedProcessError",
     "Freshness",
     "Grant",
     "Histogram",
@@ -89,6 +93,7 @@ __all__ = [
     "MissingExtraError",
     "MonitorClient",
     "MonitorStats",
+    "NoReporterError",
     "NoWorkerError",
     "PrefillRates",
     "RankLoad",

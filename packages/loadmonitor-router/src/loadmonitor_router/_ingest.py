@@ -13,8 +13,8 @@ _RETIRED_KEPT = 64  # a report of an instance this many restarts ago can't still
 class Ingest:
     """Accepts each report of a Worker at most once, and never an older one after a newer.
 
-    Reports are ordered by (source instance, sequence). A new instance retires the one before for good: what still
-    arrives from it is dropped. Sequences of different instances are never compared.
+    Reports are ordered by (source instance, sequence). A new instance retires the one before: what still arrives from it is
+    dropped, unless it acknowledges a new stream itself. Sequences of different instances are never compared.
 
     Attributes:
         received: Reports that arrived, dropped ones included.
@@ -29,6 +29,15 @@ class Ingest:
         self._instance: str | None = None
         self._newest = 0
         self._retired: deque[str] = deque(maxlen=_RETIRED_KEPT)
+
+    def acknowledged_by(self, instance: str) -> None:
+        """Note which instance acknowledged a new stream: a retired one lives, and its address leads to it again.
+
+        A stream begins after the one before has ended, so nothing that the instance sent earlier can still arrive.
+        """
+        if instance in self._retired:
+            self._retired.remove(instance)
+            self._replace(instance)
 
     def admit(self, report: wire.LoadReport, receipt: Receipt) -> WorkerReport | None:
         """Return the report as a Router may use it, or None when it was dropped and counted."""
@@ -45,10 +54,15 @@ class Ingest:
         if instance == self._instance and sequence <= self._newest:
             self._drop(DropReason.OUT_OF_ORDER, report, f"report {self._newest} came before")
             return None
-        if instance != self._instance and self._instance is not None:
-            self._retired.append(self._instance)
-        self._instance, self._newest = instance, sequence
+        if instance != self._instance:
+            self._replace(instance)
+        self._newest = sequence
         return decoded
+
+    def _replace(self, instance: str) -> None:
+        if self._instance is not None:
+            self._retired.append(self._instance)
+        self._instance, self._newest = instance, -1
 
     def _drop(self, reason: DropReason, report: wire.LoadReport, why: str) -> None:
         self.dropped[reason] += 1

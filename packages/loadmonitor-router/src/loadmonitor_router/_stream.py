@@ -148,6 +148,8 @@ class StreamSession:
         fault = self.grant.fault()
         if fault is not None:
             raise StreamLostError(f"protocol error: {fault}")
+        if self.grant.source_instance_id is not None:
+            self._ingest.acknowledged_by(self.grant.source_instance_id)
         if self.grant.max_unacked_reports is None:
             self._delay = EstimatedDelay(self._registered_ns)
         else:

@@ -12,8 +12,10 @@ from typing import Self, TypeVar
 
 from loadmonitor_proto import StreamErrorCode, WorkerFrame
 from loadmonitor_proto.channel import KEEPALIVE_TIME, ChannelOptionError, client_options
+from loadmonitor_proto.forking import cut_off_reason
 from loadmonitor_router._backoff import Backoff
 from loadmonitor_router._clock import Signal, SystemClock
+from loadmonitor_router._fork import check_not_forked
 from loadmonitor_router._handshake import explain_failure
 from loadmonitor_router._ingest import Ingest
 from loadmonitor_router._link import Link, NoServiceError, UnheardError
@@ -50,7 +52,8 @@ class MonitorClient:
     another router uses the same id, up to 5 minutes. A peer without a load reporter is asked again every 5 s. What goes
     on meanwhile shows in `connection`.
 
-    A client may be entered again after it was closed, also on another event loop.
+    A client may be entered again after it was closed, also on another event loop. A process that was forked while gRPC was
+    in use can't use any: entering and iterating raise ForkedProcessError there, and closing leaves the parent's stream alone.
     """
 
     def __init__(
@@ -127,6 +130,7 @@ class MonitorClient:
         self._superseded = 0
 
     async def __aenter__(self) -> Self:
+        check_not_forked(f"the client of {self.address}")
         if self._task is not None:
             raise ClientStateError(f"the client of {self.address} is open already: close it before entering it again")
         self._closing = False
@@ -153,7 +157,9 @@ class MonitorClient:
             StopAsyncIteration: The client was closed.
             StreamRefusedError: The Worker refuses this router for good.
             ClientStateError: The client isn't open, or hands its reports to `on_report`.
+            ForkedProcessError: This process was forked while gRPC was in use.
         """
+        check_not_forked(f"the client of {self.address}")
         if self._on_report is not None:
             raise ClientStateError(f"the client of {self.address} hands its reports to on_report: don't iterate it too")
         if self._task is None and not self._closing:
@@ -188,9 +194,12 @@ class MonitorClient:
         )
 
     async def close(self) -> None:
-        """Tell the Worker to stop, and hang up; done within a second, and harmless when done before."""
+        """Tell the Worker to stop, and hang up; done within a second, and harmless when done before.
+
+        In a process that was forked meanwhile nothing is told: the stream is the parent's.
+        """
         task = self._task
-        if task is None:
+        if task is None or cut_off_reason() is not None:
             return
         self._closing = True
         self._signal.set()

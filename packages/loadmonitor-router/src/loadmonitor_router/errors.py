@@ -5,11 +5,13 @@ LoadMonitorRouterError
 │   ├── CredentialFileError   a certificate, key or token file can't be used
 │   └── DuplicateWorkerError  two of the workers given are one; nothing was changed
 ├── ClientStateError      a client or monitor was used outside its `async with` block, or entered twice
+│   └── ForkedProcessError    this process was forked while gRPC was in use: here it would hang
 ├── DiscoveryError        a look for Workers failed; the last good set stands
 │   ├── WorkerListError       what was found isn't a list of Workers
 │   └── WatchExpiredError     a watch can't go on where it was; everything is listed again
 ├── InvalidReportError    a report breaks the contract; it is dropped and counted, the stream lives on
 ├── MissingExtraError     an optional dependency of the requested feature is not installed
+├── NoReporterError       no load reporter answers at the address, so there is nothing to judge
 ├── NoWorkerError         none of the candidates may be picked; it says why of each
 └── StreamRefusedError    the Worker refuses this registration for good; it isn't dialled again
 
@@ -95,6 +97,10 @@ class ClientStateError(LoadMonitorRouterError, RuntimeError):
     """A client or a monitor was used outside its `async with` block, or entered while it is open."""
 
 
+class ForkedProcessError(ClientStateError):
+    """This process was forked while gRPC was in use; what waits for gRPC here would hang. Says what to do instead."""
+
+
 class InvalidReportError(LoadMonitorRouterError, ValueError):
     """A report breaks the contract and must not be used; the message says what is wrong with it.
 
@@ -110,6 +116,10 @@ class InvalidReportError(LoadMonitorRouterError, ValueError):
         self.reason = reason
         self.field = field
         self.dp_rank = dp_rank
+
+
+class NoReporterError(LoadMonitorRouterError):
+    """Nothing answers at the address, or what does has no load reporter; the message says which."""
 
 
 class NoWorkerError(LoadMonitorRouterError):

@@ -10,6 +10,7 @@ from typing import Self
 
 from loadmonitor_router._clock import SystemClock
 from loadmonitor_router._fleet import compare_fleet
+from loadmonitor_router._fork import check_not_forked
 from loadmonitor_router._view import WorkersAt, WorkerView
 from loadmonitor_router._watch import Watch
 from loadmonitor_router.age import DEFAULT_FRESHNESS_MS
@@ -105,6 +106,7 @@ class LoadMonitor:
         self._delivery_age_seconds = Histogram()
 
     async def __aenter__(self) -> Self:
+        check_not_forked("the monitor")
         if self._open:
             raise ClientStateError("the monitor is open already: leave it before entering it again")
         self._open = True
@@ -219,6 +221,7 @@ class LoadMonitor:
         )
 
     def _require_open(self) -> None:
+        check_not_forked("the monitor")
         if not self._open:
             raise ClientStateError("the monitor isn't open: use it inside `async with`")
 

@@ -9,6 +9,7 @@ from uuid import uuid4
 import grpc.aio
 
 from loadmonitor_proto.channel import server_options
+from loadmonitor_proto.forking import cut_off_reason
 from loadmonitor_proto.service import add_load_monitor_servicer
 from loadmonitor_worker._admission import configured_authorizers
 from loadmonitor_worker._fire import FireLoop, ReporterCounters
@@ -26,7 +27,7 @@ from loadmonitor_worker._table import SessionTable
 from loadmonitor_worker._tls import certificate_cache
 from loadmonitor_worker._verdict import Attempt
 from loadmonitor_worker.config import ReporterConfig, is_loopback
-from loadmonitor_worker.errors import BindError
+from loadmonitor_worker.errors import BindError, ForkedProcessError
 from loadmonitor_worker.interfaces import Authorizer, Clock, LoadSnapshotSource
 from loadmonitor_worker.measurements import Measurements
 from loadmonitor_worker.state import IdleOutcome, WorkerState
@@ -155,7 +156,11 @@ class ReporterServer:
         Raises:
             BindError: The address can't be listened on; nothing was started.
             CredentialFileError: A certificate or key file can't be used; nothing was started.
+            ForkedProcessError: This process was forked while gRPC was in use; nothing was started.
         """
+        forked = cut_off_reason()
+        if forked is not None:
+            raise ForkedProcessError(f"no load reporter can start: {forked}")
         certificates = await asyncio.to_thread(certificate_cache, self._config)
         host, port = self._config.host, self._config.port or 0
         if certificates is None and not is_loopback(host):
@@ -184,7 +189,9 @@ class ReporterServer:
             self._rotation.start()
 
     async def stop(self) -> None:
-        """Say goodbye on every stream, end the fire loop and release the port."""
+        """Say goodbye on every stream, end the fire loop and release the port; the parent's are left alone by a child."""
+        if cut_off_reason() is not None:
+            return
         _logger.info("closing: %d routers are told", len(self._table))
         self._monitor.shut_down()
         self._health.shut_down()
@@ -198,6 +205,8 @@ class ReporterServer:
         await asyncio.gather(*ends)
         if self._servicer.reading:
             await asyncio.wait(self._servicer.reading, timeout=GOODBYE_SECONDS)
+        # While it is referred to, gRPC's thread goes on, and no process forked from this one could use gRPC.
+        del self._grpc
 
     def _ranks(self) -> frozenset[int]:
         return self._source.expected_dp_ranks() if self.expected_dp_ranks is None else self.expected_dp_ranks

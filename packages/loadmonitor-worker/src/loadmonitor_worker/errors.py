@@ -7,6 +7,7 @@ LoadReporterError
 │   └── SettingError              the value of one setting isn't allowed
 ├── MissingExtraError         an optional dependency of the requested feature is not installed
 ├── BindError                 the reporter's address can't be listened on
+├── ForkedProcessError        this process was forked while gRPC was in use: here it would hang
 ├── ServingModeError          the reporter can't run where it was asked to
 │   └── MissingHookError          the installed servicer doesn't tell when its request manager is ready
 └── SourceError               this attempt to read the engine's load failed; the report says UNREACHABLE
@@ -83,6 +84,10 @@ class BindError(LoadReporterError, OSError):
         super().__init__(f"cannot listen on {address}: {reason}")
         self.address = address
         self.reason = reason
+
+
+class ForkedProcessError(LoadReporterError, RuntimeError):
+    """This process was forked while gRPC was in use; a reporter would hang here. Says what to do instead."""
 
 
 class ServingModeError(LoadReporterError):

@@ -159,6 +159,7 @@ async def start_load_reporter(
         MissingExtraError: Reporting is on without the extra `[load-reporter]`.
         BindError: The address can't be listened on.
         CredentialFileError: A certificate, key or token file can't be used.
+        ForkedProcessError: This process was forked while gRPC was in use.
     """
     if config.port is None:
         return None
@@ -167,8 +168,10 @@ async def start_load_reporter(
     if any(importlib.util.find_spec(module) is None for module in ("grpc", "loadmonitor_proto")):
         raise MissingExtraError("load reporting", "load-reporter")
 
-    # In a thread, because importing gRPC takes longer than an engine's event loop should stand still.
-    await asyncio.to_thread(importlib.import_module, "loadmonitor_worker._server")
+    # In a thread, because importing gRPC takes longer than an engine's event loop should stand still. The one first, because it
+    # settles what gRPC reads when it is imported.
+    for module in ("loadmonitor_proto.forking", "loadmonitor_worker._server"):
+        await asyncio.to_thread(importlib.import_module, module)
     from loadmonitor_worker._clock import SystemClock  # noqa: PLC0415 - an engine that doesn't report doesn't pay
     from loadmonitor_worker._server import ReporterServer  # noqa: PLC0415
 

@@ -1,14 +1,90 @@
-"""The life of a worker at its router: so far, how a worker is described when it registers."""
+"""The life of a worker at its router: registered, routable, removed, and what is known at each moment in between.
 
-from router_lifecycle.errors import InvalidWorkerURLError, RouterLifecycleError
+`RouterLifecycleClient` (asyncio) and `SyncRouterLifecycleClient` (blocking) carry out the operations; handles carry an operation to
+another process; every error says what is known and whether it is safe to submit again.
+"""
+
+from router_lifecycle.client import OnExisting, RegistrationResult, RouterLifecycleClient
+from router_lifecycle.errors import (
+    AlreadyRegistered,
+    AuthenticationError,
+    CreateInProgress,
+    IdentityConflict,
+    InvalidRouterURLError,
+    InvalidWorkerURLError,
+    NotSent,
+    OperationError,
+    OperationPhase,
+    OperationTimeout,
+    RegistrationFailed,
+    RegistrationLost,
+    RemovalFailed,
+    RemovalUnresolved,
+    RouterLifecycleError,
+    RouterUnsupported,
+    SubmissionRejected,
+    SubmissionUnknown,
+    TransportError,
+    UpdateFailed,
+)
+from router_lifecycle.events import EventListener, LifecycleEvent
+from router_lifecycle.exchange import Answer, Request
+from router_lifecycle.handle import Phase, ReconciledState, Reconciliation, RegistrationHandle, RemovalHandle
+from router_lifecycle.interfaces import Transport
+from router_lifecycle.models import JobStatus, Worker, WorkerRow
+from router_lifecycle.observation import Observation, RecordState
+from router_lifecycle.router_url import normalize_router_url
 from router_lifecycle.spec import WorkerSpec, WorkerType
+from router_lifecycle.sync import SyncRouterLifecycleClient
+from router_lifecycle.targets import Target
+from router_lifecycle.transport import HttpxTransport
 from router_lifecycle.urls import normalize_worker_url, split_dp_rank
 
 __all__ = [
+    "AlreadyRegistered",
+    "Answer",
+    "AuthenticationError",
+    "CreateInProgress",
+    "EventListener",
+    "HttpxTransport",
+    "IdentityConflict",
+    "InvalidRouterURLError",
     "InvalidWorkerURLError",
+    "JobStatus",
+    "LifecycleEvent",
+    "NotSent",
+    "Observation",
+    "OnExisting",
+    "OperationError",
+    "OperationPhase",
+    "OperationTimeout",
+    "Phase",
+    "ReconciledState",
+    "Reconciliation",
+    "RecordState",
+    "RegistrationFailed",
+    "RegistrationHandle",
+    "RegistrationLost",
+    "RegistrationResult",
+    "RemovalFailed",
+    "RemovalHandle",
+    "RemovalUnresolved",
+    "Request",
+    "RouterLifecycleClient",
     "RouterLifecycleError",
+    "RouterUnsupported",
+    "SubmissionRejected",
+    "SubmissionUnknown",
+    "SyncRouterLifecycleClient",
+    "Target",
+    "Transport",
+    "TransportError",
+    "UpdateFailed",
+    "Worker",
+    "WorkerRow",
     "WorkerSpec",
     "WorkerType",
+    "normalize_router_url",
     "normalize_worker_url",
     "split_dp_rank",
 ]

@@ -10,6 +10,7 @@ from importlib.metadata import version
 
 from cyclopts import App, CycloptsError
 
+from loadmonitor_router.cli.conformance import conformance
 from loadmonitor_router.cli.dashboard import dashboard
 from loadmonitor_router.cli.demo import demo
 from loadmonitor_router.cli.explain import explain
@@ -29,7 +30,7 @@ app: App = App(
     print_error=False,
     suppress_keyboard_interrupt=False,
 )
-for _command in (watch, export, explain, dashboard, demo):
+for _command in (watch, export, explain, conformance, dashboard, demo):
     app.command(_command)
 
 

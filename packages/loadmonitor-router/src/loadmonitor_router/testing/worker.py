@@ -1,90 +1,16 @@
-"""Fakes for tests of programs that use this package: a clock moved by hand, and a Worker that follows a script.
-
-The Worker is a real gRPC server on 127.0.0.1; what it says, and when, is up to the test:
-
-    async with ScriptedWorker() as worker, MonitorClient(worker.address, router_id="r") as client:
-        stream = await worker.accept()
-        await stream.acknowledge()
-        await stream.report(wire_report(1))
-        report = await anext(client)
-"""
+"""A Worker that follows a script: a real gRPC server, whose words and silences are up to the test."""
 
 import asyncio
-import heapq
-from collections.abc import AsyncIterator, Callable, Iterable
-from itertools import count
+from collections.abc import AsyncIterator
 from types import TracebackType
 from typing import Self
 
 import grpc
 import grpc.aio
+from google.protobuf.message import DecodeError
 
 import loadmonitor_proto as wire
 from loadmonitor_proto.service import add_load_monitor_servicer
-from loadmonitor_router.interfaces import TimerHandle
-
-_NS_PER_MS = 1_000_000
-
-
-class ManualClock:
-    """A Clock that stands still until it is told to advance."""
-
-    def __init__(self, *, monotonic_ms: int = 1_000_000, unix_ms: int = 1_750_000_000_000) -> None:
-        """Start at the given times."""
-        self._monotonic_ns = monotonic_ms * _NS_PER_MS
-        self._wall_ms = unix_ms - monotonic_ms
-        self._timers: list[tuple[int, int, _ManualTimer]] = []
-        self._order = count()
-
-    def monotonic_ns(self) -> int:
-        """Return the monotonic time."""
-        return self._monotonic_ns
-
-    def unix_ms(self) -> int:
-        """Return the wall-clock time."""
-        return self._wall_ms + self._monotonic_ns // _NS_PER_MS
-
-    def call_at(self, when_ns: int, callback: Callable[[], None]) -> TimerHandle:
-        """Run `callback` while the clock advances to `when_ns`, or soon when that is past."""
-        if when_ns <= self._monotonic_ns:
-            return asyncio.get_running_loop().call_soon(callback)
-        timer = _ManualTimer(callback)
-        heapq.heappush(self._timers, (when_ns, next(self._order), timer))
-        return timer
-
-    def advance(self, milliseconds: float) -> None:
-        """Move both clocks on, running each timer that comes due at its time."""
-        end_ns = self._monotonic_ns + int(milliseconds * _NS_PER_MS)
-        while self._timers and self._timers[0][0] <= end_ns:
-            self._monotonic_ns, _, timer = heapq.heappop(self._timers)
-            timer.run()
-        self._monotonic_ns = end_ns
-
-    def step_wall_clock(self, milliseconds: int) -> None:
-        """Move the wall clock alone, forwards or backwards."""
-        self._wall_ms += milliseconds
-
-    async def timer_within(self, milliseconds: float) -> float:
-        """Wait until a timer is set that comes due within so many milliseconds; return how many it has left."""
-        while True:
-            armed = [when_ns - self._monotonic_ns for when_ns, _, timer in self._timers if timer.armed]
-            if armed and min(armed) <= milliseconds * _NS_PER_MS:
-                return min(armed) / _NS_PER_MS
-            await asyncio.sleep(0)
-
-
-class _ManualTimer:
-    def __init__(self, callback: Callable[[], None]) -> None:
-        self._callback = callback
-        self.armed = True
-
-    def cancel(self) -> None:
-        self.armed = False
-
-    def run(self) -> None:
-        if self.armed:
-            self.armed = False
-            self._callback()
 
 
 class ScriptedStream:
@@ -100,14 +26,21 @@ class ScriptedStream:
         """Wrap the server's side of the call."""
         self._context = context
         self._obeys_stop = obeys_stop
-        self._frames: asyncio.Queue[wire.RouterFrame | None] = asyncio.Queue()
+        self._frames: asyncio.Queue[wire.RouterFrame | AssertionError | None] = asyncio.Queue()
         self._over = asyncio.Event()
         self._status: tuple[grpc.StatusCode, str] | None = None
         self.register: wire.RegisterRequest = wire.RegisterRequest()
 
     async def receive(self) -> wire.RouterFrame | None:
-        """Wait for the Router's next frame; None once it says no more or is gone."""
-        return await self._frames.get()
+        """Wait for the Router's next frame; None once it says no more or is gone.
+
+        Raises:
+            AssertionError: It sent bytes that are no frame.
+        """
+        frame = await self._frames.get()
+        if isinstance(frame, AssertionError):
+            raise frame
+        return frame
 
     async def send(self, frame: wire.WorkerFrame | bytes) -> None:
         """Send any frame, or bytes that are none."""
@@ -162,6 +95,8 @@ class ScriptedStream:
                 self._frames.put_nowait(frame)
                 if self._obeys_stop and frame.HasField("stop"):
                     self.end()
+        except DecodeError:
+            self._frames.put_nowait(AssertionError("the Router sent bytes that are no RouterFrame"))
         finally:
             self._frames.put_nowait(None)
 
@@ -223,48 +158,3 @@ class ScriptedWorker:
         stream = ScriptedStream(context, obeys_stop=self._obeys_stop)
         self._streams.put_nowait(stream)
         await stream.serve(request_iterator)
-
-
-def wire_rank(dp_rank: int = 0, **fields: float) -> wire.RankLoad:
-    """Return a rank that breaks no rule; `fields` change it."""
-    rank = wire.RankLoad(
-        dp_rank=dp_rank,
-        snapshot_time_unix_ms=1_750_000_000_000,
-        num_running_reqs=12,
-        num_waiting_reqs=3,
-        num_waiting_uncached_tokens=4_096,
-        num_used_tokens=50_000,
-        num_total_tokens=54_096,
-        max_total_num_tokens=100_000,
-        max_running_requests=256,
-        token_usage=0.5,
-        gen_throughput=800.0,
-        cache_hit_rate=0.25,
-        utilization=0.5,
-    )
-    for name, value in fields.items():
-        setattr(rank, name, value)
-    return rank
-
-
-def wire_report(
-    sequence_id: int,
-    *,
-    ranks: Iterable[wire.RankLoad] | None = None,
-    status: wire.ReportStatus.ValueType = wire.ReportStatus.REPORT_STATUS_HEALTHY,
-    last_error: str | None = None,
-    source_instance_id: str = "a",
-    report_time_unix_ms: int = 1_750_000_000_020,
-    max_snapshot_age_ms: int | None = 20,
-) -> wire.LoadReport:
-    """Return a report that breaks no rule, of one rank unless told otherwise."""
-    return wire.LoadReport(
-        source_instance_id=source_instance_id,
-        sequence_id=sequence_id,
-        report_time_unix_ms=report_time_unix_ms,
-        worker=wire.Worker(worker_addr="http://127.0.0.1:30000", worker_type=wire.WorkerType.WORKER_TYPE_REGULAR),
-        status=status,
-        last_error=last_error,
-        ranks=[wire_rank()] if ranks is None else ranks,
-        max_snapshot_age_ms=max_snapshot_age_ms,
-    )

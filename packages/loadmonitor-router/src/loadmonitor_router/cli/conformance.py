@@ -1,0 +1,51 @@
+"""`loadmonitor conformance`: whether a Worker keeps the contract, clause by clause."""
+
+import os
+import sys
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from loadmonitor_router.cli._checks import check_timeout
+
+
+def conformance(
+    worker: str,
+    /,
+    *,
+    clause: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = (),
+    json: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+    timeout_seconds: Annotated[float, Parameter(name="--timeout")] = 5.0,
+    shut_down: Annotated[str | None, Parameter(show_default=False)] = None,
+) -> int:
+    """Judge a Worker by the clauses of the stream.
+
+    Speaks bare frames to it and says of each clause: passed, failed, not
+    offered (an extension, or a limit, that this worker doesn't have) or not
+    testable from here, with what was received. Takes about 15 s. Opens up to
+    33 streams and sends thousands of frames: ask no worker that serves
+    routers. Exits 0 when no clause failed, else 1.
+
+    Args:
+        worker: Load reporter, as host:port or [ipv6]:port.
+        clause: Judge this clause only, such as OPEN-1; may be repeated.
+        json: Print one JSON object a line, of the schema loadmonitor.conformance/1.
+        timeout_seconds: How long to wait for each frame that must come.
+        shut_down: Shell command that makes the worker shut down, such as 'kill -TERM 4711'; without it END-2 can't be tested.
+    """
+    check_timeout(timeout_seconds)
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+    import asyncio  # noqa: PLC0415 - nothing of this is needed for --help
+
+    from loadmonitor_router.cli._conformance import judge_worker  # noqa: PLC0415
+
+    return asyncio.run(
+        judge_worker(
+            worker,
+            clause,
+            timeout_seconds=timeout_seconds,
+            shut_down=shut_down,
+            as_json=json,
+            is_terminal=sys.stdout.isatty(),
+        )
+    )

@@ -1,0 +1,115 @@
+"""`loadmonitor conformance` as a process, against Workers of this one."""
+
+import asyncio
+import json
+import os
+import pty
+import signal
+import sysconfig
+from asyncio.subprocess import PIPE
+from pathlib import Path
+
+from broken_workers import FAULTS
+from model_worker import ModelWorker
+
+from loadmonitor_router.testing import ScriptedWorker
+
+COMMAND = str(Path(sysconfig.get_path("scripts")) / "loadmonitor")
+WAIT_SECONDS = 40
+
+
+async def run(*arguments: str) -> tuple[int | None, list[str], str]:
+    process = await asyncio.create_subprocess_exec(COMMAND, "conformance", *arguments, stdout=PIPE, stderr=PIPE)
+    async with asyncio.timeout(WAIT_SECONDS):
+        out, err = await process.communicate()
+    return process.returncode, out.decode().splitlines(), err.decode()
+
+
+async def test_a_worker_without_fault_is_shown_line_by_line_and_exits_0() -> None:
+    async with ModelWorker() as worker:
+        code, lines, err = await run(worker.address, "--clause", "END-3", "--clause", "OPEN-1", "--timeout", "20")
+    assert lines == [
+        "OPEN-1    passed                  INVALID_FIRST_FRAME for keep_alive, update_config and stop",
+        "END-3     not testable from here  this clause is about Routers",
+        "1 passed, 1 not testable from here",
+    ]
+    assert (code, err) == (0, "")
+
+
+async def test_a_fault_says_what_was_expected_and_what_was_received_and_exits_1() -> None:
+    fault = next(fault for fault in FAULTS if fault.clause == "OPEN-1")
+    async with fault.make() as worker:
+        code, lines, _ = await run(worker.address, "--clause", "OPEN-1", "--timeout", "20")
+    assert lines[0] == (
+        "OPEN-1    failed                  expected the error INVALID_FIRST_FRAME for any other first frame than register; "
+        "received the error INVALID_ARGUMENT (a model's word) after keep_alive as the first frame, not INVALID_FIRST_FRAME"
+    )
+    assert (code, lines[1]) == (1, "1 failed")
+
+
+async def test_json_is_one_object_a_line_and_the_timeout_is_obeyed() -> None:
+    fault = next(fault for fault in FAULTS if fault.clause == "ACK-3")
+    async with fault.make() as worker:
+        code, lines, _ = await run(worker.address, "--clause", "ACK-3", "--timeout", "1.5", "--json")
+        (line,) = map(json.loads, lines)
+        assert line.pop("received").startswith("nothing within 1.5 s after an acknowledgement of ")
+        assert line == {
+            "schema": "loadmonitor.conformance/1",
+            "worker": worker.address,
+            "clause": "ACK-3",
+            "outcome": "failed",
+            "expected": "the error INVALID_ARGUMENT for an acknowledgement of what was not sent",
+        }
+    assert code == 1
+
+
+async def test_a_command_that_makes_the_worker_shut_down_makes_the_last_clause_testable() -> None:
+    async with ModelWorker() as worker:
+        asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, lambda: asyncio.ensure_future(worker.shut_down()))
+        order = ("--shut-down", f"kill -USR1 {os.getpid()}")
+        code, lines, _ = await run(worker.address, "--clause", "END-2", "--timeout", "20", *order)
+        asyncio.get_running_loop().remove_signal_handler(signal.SIGUSR1)
+    assert lines == ["END-2     passed                  SHUTTING_DOWN for both sessions", "1 passed"]
+    assert code == 0
+
+
+async def test_an_unknown_clause_is_a_usage_error() -> None:
+    code, lines, err = await run("127.0.0.1:1", "--clause", "OPEN-0")
+    assert (code, lines) == (2, [])
+    assert err.startswith("loadmonitor: clause 'OPEN-0' is not in the contract: allowed are OPEN-1, OPEN-2, ")
+
+
+async def test_an_address_where_nobody_listens_is_one_line_on_stderr_and_exits_1() -> None:
+    async with ScriptedWorker() as gone:
+        address = gone.address
+    code, lines, err = await run(address, "--timeout", "0.5")
+    assert (code, lines, err) == (1, [], f"loadmonitor: {address}: no connection within 0.5 s\n")
+
+
+async def test_an_interrupt_ends_with_130_and_without_a_traceback() -> None:
+    async with ModelWorker() as worker:
+        process = await asyncio.create_subprocess_exec(COMMAND, "conformance", worker.address, stdout=PIPE, stderr=PIPE)
+        assert process.stdout is not None
+        async with asyncio.timeout(WAIT_SECONDS):
+            await process.stdout.readline()
+            process.send_signal(signal.SIGINT)
+            _, err = await process.communicate()
+    assert (process.returncode, err) == (130, b"")
+
+
+async def test_on_a_terminal_long_words_are_folded_below_each_other() -> None:
+    async with ModelWorker() as worker:
+        ours, theirs = pty.openpty()
+        process = await asyncio.create_subprocess_exec(
+            COMMAND, "conformance", worker.address, "--clause", "OPEN-4", "--timeout", "20",
+            stdout=theirs, env={**os.environ, "COLUMNS": "80", "TERM": "xterm"},
+        )  # fmt: skip
+        os.close(theirs)
+        async with asyncio.timeout(WAIT_SECONDS):
+            assert await process.wait() == 0
+        shown = os.read(ours, 10_000).decode()
+        os.close(ours)
+    lines = shown.splitlines()
+    assert lines[0].startswith("OPEN-4    \x1b[32mpassed ")
+    assert lines[1].startswith(" " * 34)
+    assert lines[-1] == "1 passed"

@@ -1,0 +1,459 @@
+"""The client: registers workers at one router, removes them, and knows when either is done."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
+from random import Random
+from types import TracebackType
+from typing import Literal, Self, TypeAlias
+
+from router_lifecycle._link import Link
+from router_lifecycle._operation import Operation
+from router_lifecycle._polling import Deadline
+from router_lifecycle._reconciliation import Reconciler
+from router_lifecycle._registration import Registrar
+from router_lifecycle._removal import Remover
+from router_lifecycle._updating import Updater
+from router_lifecycle.errors import (
+    AlreadyRegistered,
+    CreateInProgress,
+    NotSent,
+    OperationPhase,
+    OperationTimeout,
+    RegistrationFailed,
+    RegistrationLost,
+    RemovalUnresolved,
+    RouterLifecycleError,
+    SubmissionUnknown,
+)
+from router_lifecycle.events import EventListener
+from router_lifecycle.handle import Phase, Reconciliation, RegistrationHandle, RemovalHandle
+from router_lifecycle.interfaces import Transport
+from router_lifecycle.models import Worker, group_rows
+from router_lifecycle.observation import Observation
+from router_lifecycle.router_url import normalize_router_url
+from router_lifecycle.spec import WorkerSpec
+from router_lifecycle.targets import Target, registration_of, removal_of, url_of, worker_id_of
+from router_lifecycle.transport import HttpxTransport
+
+OnExisting: TypeAlias = Literal["fail", "adopt", "replace"]
+"""What to do when the URL is registered, or being registered: raise, take that one over, or remove it first."""
+
+
+@dataclass(frozen=True, slots=True)
+class RegistrationResult:
+    """What became of one of many workers; exactly one of `worker` and `error` is set.
+
+    Attributes:
+        url: URL of the worker.
+        worker: As listed, when it is active.
+        error: Why it isn't.
+    """
+
+    url: str
+    worker: Worker | None = None
+    error: RouterLifecycleError | None = None
+
+
+class RouterLifecycleClient:
+    """Registers and removes workers at one SGLang router or SMG.
+
+    A router answers before the work is done, so each operation is a request and then looks at the router until the outcome is
+    certain. A submission is one POST, ever. Nothing is kept here between calls but what the router speaks; what must be known
+    later is in the handles. One client serves any number of operations at once, in one event loop.
+
+    Every operation raises `OperationError` or one of its kinds; the `timeout` of a call bounds all of it, in seconds.
+    """
+
+    def __init__(
+        self,
+        router_url: str,
+        *,
+        api_key: str | None = None,
+        transport: Transport | None = None,
+        trust_env: bool = False,
+        request_timeout_seconds: float = 10.0,
+        worker_startup_timeout_seconds: float = 1_830.0,
+        unreachable_budget_seconds: float = 5.0,
+        on_event: EventListener | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        wall_clock: Callable[[], float] = time.time,
+        random: Random | None = None,
+    ) -> None:
+        """Prepare; nothing is sent yet.
+
+        Args:
+            router_url: URL of the router, such as http://router:30000.
+            api_key: The router's own key; None or "" sends no Authorization header.
+            transport: Carries the requests and is closed with the client, or None for `HttpxTransport`.
+            trust_env: Whether proxies named in the environment are used; only without a transport.
+            request_timeout_seconds: Bound of one request.
+            worker_startup_timeout_seconds: How long the router may go on trying to activate a worker that it accepted: its
+                `--worker-startup-timeout-secs` and 30 s. Until then what is not listed may still come.
+            unreachable_budget_seconds: How long a removal goes on while no request reaches the router, so that a router that is
+                down doesn't hold up a shutdown.
+            on_event: Told what happens while it happens.
+            clock: Seconds on a clock that never steps.
+            sleep: Waits on that clock.
+            wall_clock: Seconds since the Unix epoch; read once, for the times in handles.
+            random: Source of the jitter between looks.
+
+        Raises:
+            InvalidRouterURLError: It is no URL of a router.
+            ValueError: A bound isn't above 0, or `api_key` or `trust_env` is given beside a transport that would not use it.
+        """
+        bounds = (request_timeout_seconds, worker_startup_timeout_seconds, unreachable_budget_seconds)
+        if not all(bound > 0 for bound in bounds):
+            raise ValueError(f"bounds {bounds} are not allowed: each needs more than 0 seconds")
+        if transport is not None and (api_key or trust_env):
+            raise ValueError("api_key and trust_env are for the client's own transport: give them to yours")
+        self.router_url: str = normalize_router_url(router_url)
+        self._link = Link(
+            self.router_url,
+            transport or HttpxTransport(router_url, api_key=api_key, trust_env=trust_env),
+            request_timeout_seconds=request_timeout_seconds,
+            clock=clock,
+            sleep=sleep,
+            wall_clock=wall_clock,
+            random=random or Random(),  # noqa: S311 - it spreads looks, it guards nothing
+            on_event=on_event,
+        )
+        self._registrar = Registrar(self._link, horizon_seconds=worker_startup_timeout_seconds)
+        self._reconciler = Reconciler(self._link, self._registrar)
+        self._remover = Remover(
+            self._link,
+            horizon_seconds=worker_startup_timeout_seconds,
+            unreachable_budget_seconds=unreachable_budget_seconds,
+        )
+        self._updater = Updater(self._link)
+        self._horizon_seconds = worker_startup_timeout_seconds
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close the connections; the client can't be used afterwards."""
+        await self._link.aclose()
+
+    async def list_workers(self, *, timeout: float = 30.0) -> list[Worker]:
+        """Return the workers that the router lists; entries that are no worker's are left out.
+
+        Raises:
+            OperationTimeout: The list could not be read.
+            AuthenticationError: The router refuses the key.
+            RouterUnsupported: It answers like no router.
+        """
+        operation = Operation("listing", self.router_url, self._link.deadline(timeout))
+        rows = await self._link.poll_list(operation)
+        if rows is None:
+            raise operation.error(OperationTimeout, "the list could not be read")
+        return group_rows(self.router_url, rows)
+
+    async def observe(self, target: Target) -> Observation:
+        """Look at a worker once and return what is known of it; what can't be read is unknown in it, and no error.
+
+        Raises:
+            AuthenticationError: The router refuses the key.
+        """
+        operation = Operation("listing", self.router_url, self._link.deadline(60.0), url_of(target))
+        return await self._link.look(operation, url_of(target), worker_id_of(target))
+
+    async def submit(self, worker: WorkerSpec | RegistrationHandle, *, timeout: float = 30.0) -> RegistrationHandle:
+        """Submit a worker with one POST and return its handle; `wait_until_active` is what follows.
+
+        A handle that was submitted already comes back as it is, without a request. Give a handle of your own to have it when the
+        call is cancelled or the process dies: `RegistrationHandle(router=client.router_url, spec=spec)`.
+
+        Raises:
+            NotSent: The router could not be reached; nothing was accepted.
+            SubmissionRejected: The router refused it; nothing was accepted.
+            SubmissionUnknown: It may have been accepted, now or in an earlier call: reconcile.
+            AuthenticationError: The router refuses the key; nothing was accepted.
+            RouterUnsupported: It answers like no router, or can't be told this spec.
+        """
+        handle = registration_of(self.router_url, worker)
+        operation = self._operation("submission", self._link.deadline(timeout), handle)
+        await self._submit(operation, handle)
+        return handle
+
+    async def wait_until_active(self, handle: RegistrationHandle, *, timeout: float = 240.0) -> Worker:
+        """Look until an accepted worker is routable, and return it as listed.
+
+        Raises:
+            RegistrationFailed: The router failed to activate it.
+            RegistrationLost: The router no longer knows of it.
+            IdentityConflict: Somebody removes it, another worker answers for it, or it has another type than was asked for.
+            OperationTimeout: Neither is certain yet; wait again with the same handle.
+            SubmissionUnknown: It isn't known to have been accepted: reconcile.
+            NotSent: It was never submitted.
+        """
+        operation = self._operation(
+            "activation", self._link.deadline(timeout), registration_of(self.router_url, handle)
+        )
+        return await self._wait_until_active(operation, handle)
+
+    async def register(
+        self, worker: WorkerSpec | RegistrationHandle, *, timeout: float = 240.0, on_existing: OnExisting = "fail"
+    ) -> Worker:
+        """Submit a worker, wait until it is routable, and return it as listed.
+
+        With a handle that was submitted before, this only waits.
+
+        Args:
+            worker: What to register.
+            timeout: Bound of all of it.
+            on_existing: What to do when the URL is registered or being registered.
+
+        Raises:
+            AlreadyRegistered: The URL is listed, and `on_existing` is "fail"; nothing was submitted.
+            CreateInProgress: Somebody is registering it, and `on_existing` is "fail".
+            OperationError: As `submit` and `wait_until_active`, and for "replace" as `remove`.
+        """
+        handle = registration_of(self.router_url, worker)
+        deadline = self._link.deadline(timeout)
+        operation = self._operation("submission", deadline, handle)
+        if handle.phase is Phase.NEW:
+            await self._submit_beside(operation, handle, on_existing)
+        return await self._wait_until_active(self._operation("activation", deadline, handle), handle)
+
+    async def register_many(
+        self,
+        workers: Iterable[WorkerSpec],
+        *,
+        timeout: float = 240.0,
+        on_existing: OnExisting = "fail",
+        concurrency: int = 8,
+    ) -> list[RegistrationResult]:
+        """Register workers beside each other; one that fails holds up none of the others.
+
+        Args:
+            workers: What to register.
+            timeout: Bound for each worker, from when its turn comes.
+            on_existing: As for `register`.
+            concurrency: How many at once. sglang-router works on 10 at once (0.2.0 on 2); the others wait there as they would here.
+
+        Returns:
+            A result for each worker, in the order given.
+
+        Raises:
+            ValueError: A URL is given twice, or concurrency is below 1.
+        """
+        specs = list(workers)
+        if concurrency < 1 or len({spec.url for spec in specs}) < len(specs):
+            raise ValueError(f"register_many takes each URL once, and a concurrency of 1 or more, not {concurrency}")
+        turns = asyncio.Semaphore(concurrency)
+
+        async def register_one(spec: WorkerSpec) -> RegistrationResult:
+            async with turns:
+                try:
+                    worker = await self.register(spec, timeout=timeout, on_existing=on_existing)
+                except RouterLifecycleError as error:
+                    return RegistrationResult(spec.url, error=error)
+                return RegistrationResult(spec.url, worker=worker)
+
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(register_one(spec)) for spec in specs]
+        return [task.result() for task in tasks]
+
+    async def reconcile(
+        self, worker: WorkerSpec | RegistrationHandle, *, timeout: float = 60.0, settle_seconds: float | None = None
+    ) -> Reconciliation:
+        """Find out what became of a submission, without submitting anything; the handle is brought up to date.
+
+        Where ids are URLs the router tells whether it works on one. Where they are UUIDs, a pending worker whose id was never told
+        can't be seen at all; then "absent" takes `worker_startup_timeout_seconds` from the submission, unless you know better.
+
+        Args:
+            worker: The handle of the submission; with a spec alone it isn't known when it was submitted.
+            timeout: How long to look; after that the state is `unresolved`.
+            settle_seconds: For how long a worker that nothing is to be seen of must stay so to count as absent, or None for what
+                is certain. Give a time after which your router would have activated it or given up.
+
+        Raises:
+            AuthenticationError: The router refuses the key.
+            RouterUnsupported: It answers like no router.
+        """
+        if isinstance(worker, WorkerSpec):
+            worker = RegistrationHandle(router=self.router_url, spec=worker, phase=Phase.SUBMISSION_UNKNOWN)
+        handle = registration_of(self.router_url, worker)
+        operation = self._operation("reconciliation", self._link.deadline(timeout), handle)
+        return await self._reconciler.reconcile(operation, handle, settle_seconds)
+
+    async def submit_removal(self, target: Target, *, timeout: float = 30.0) -> RemovalHandle:
+        """Ask the router to remove a worker, if it has it, and return the handle; `wait_until_absent` is what follows.
+
+        Raises:
+            RemovalFailed: The router refused it.
+            RemovalUnresolved: The router could not be reached.
+            OperationTimeout: Nothing could be sent before the deadline.
+        """
+        handle = removal_of(self.router_url, target)
+        operation = self._operation("removal", self._link.deadline(timeout), handle)
+        await self._remover.submit(operation, handle)
+        return handle
+
+    async def wait_until_absent(self, handle: RemovalHandle, *, timeout: float = 60.0) -> None:
+        """Look until a worker is gone for good, and ask again when a look shows that it is still there.
+
+        Raises:
+            RemovalFailed: The router refused or failed it.
+            RemovalUnresolved: It isn't listed, but its activation may still be under way; or the router can't be reached.
+            IdentityConflict: Another worker answers for it.
+            OperationTimeout: It is still listed; wait again with the same handle.
+        """
+        await self._remover.wait(
+            self._operation("removal", self._link.deadline(timeout), removal_of(self.router_url, handle)), handle
+        )
+
+    async def remove(self, target: Target, *, timeout: float = 60.0) -> None:
+        """Remove a worker, and return when it is gone for good; a worker that isn't there is removed already.
+
+        Give the handle of the registration when it may still be pending: a router goes on activating what it is told to remove.
+
+        Raises:
+            OperationError: As `wait_until_absent`.
+        """
+        await self._remove(self._link.deadline(timeout), target)
+
+    async def watch_for_ghost(
+        self, handle: RemovalHandle | RegistrationHandle, *, timeout: float | None = None
+    ) -> None:
+        """Go on with a removal that is unresolved, until nothing can bring the worker back; what comes up is removed.
+
+        Args:
+            handle: Of the removal, or of the registration whose removal is unresolved.
+            timeout: How long to watch, or None for as long as the router may still activate the worker, and a minute.
+
+        Raises:
+            OperationError: As `wait_until_absent`.
+        """
+        if timeout is None:
+            sent_at = handle.submitted_at_unix_seconds
+            age = 0.0 if sent_at is None else max(0.0, self._link.unix_now() - sent_at)
+            timeout = max(0.0, self._horizon_seconds - age) + 60.0
+        await self._remove(self._link.deadline(timeout), handle)
+
+    async def replace(self, old: Target, new: WorkerSpec | RegistrationHandle, *, timeout: float = 300.0) -> Worker:
+        """Put one worker in the place of another: the new one is routable before the old one goes.
+
+        On the same URL that isn't possible: there the old one is removed, seen to be gone, and the new one registered.
+
+        Raises:
+            OperationError: As `register` and `remove`; when the removal fails, the new worker stays active.
+        """
+        deadline = self._link.deadline(timeout)
+        handle = registration_of(self.router_url, new)
+        in_place = url_of(old) == handle.url
+        if in_place:
+            await self._remove(deadline, old)
+        operation = self._operation("submission", deadline, handle)
+        if handle.phase is Phase.NEW:
+            await self._submit_beside(operation, handle, "fail")
+        worker = await self._wait_until_active(self._operation("activation", deadline, handle), handle)
+        if not in_place:
+            await self._remove(deadline, old)
+        return worker
+
+    async def update(
+        self,
+        worker: Worker,
+        *,
+        priority: int | None = None,
+        cost: float | None = None,
+        labels: Mapping[str, str] | None = None,
+        timeout: float = 30.0,
+    ) -> Worker:
+        """Change a listed worker in place, and return it as listed once the change shows.
+
+        Labels are merged with those it has. Routers of the 0.2 series can't do it.
+
+        Raises:
+            ValueError: Nothing is to be changed, or a value is one that `WorkerSpec` refuses (`pydantic.ValidationError`).
+            RouterUnsupported: The router can't do it.
+            UpdateFailed: The router refused or failed it.
+            IdentityConflict: The worker isn't listed.
+            OperationTimeout: The change isn't to be seen yet.
+        """
+        wanted = {"priority": priority, "cost": cost, "labels": labels}
+        given = {name: value for name, value in wanted.items() if value is not None}
+        if not given:
+            raise ValueError("update changes nothing: give priority, cost or labels")
+        # The spec holds the ranges.
+        spec = WorkerSpec.model_validate({"url": worker.url, **given})
+        changes = {name: value for name, value in spec.request_body().items() if name in given}
+        operation = Operation("update", self.router_url, self._link.deadline(timeout), worker.url)
+        operation.worker_id = worker.worker_id
+        return await self._updater.update(operation, worker, changes)
+
+    async def _submit(self, operation: Operation, handle: RegistrationHandle) -> None:
+        if handle.phase is Phase.SUBMISSION_UNKNOWN:
+            raise operation.error(SubmissionUnknown, "an earlier submission with this handle has an unknown outcome")
+        if handle.phase is Phase.NEW:
+            await self._registrar.submit(operation, handle, await self._registrar.look_before(operation, handle))
+
+    async def _submit_beside(self, operation: Operation, handle: RegistrationHandle, on_existing: OnExisting) -> None:
+        """Submit, or take over or remove what is there before."""
+        before = await self._registrar.look_before(operation, handle)
+        try:
+            if before.rows:
+                operation.worker_id = before.rows[0].id if before.rows[0].rank is None else None
+                raise operation.error(AlreadyRegistered, "the router lists this URL already")
+            await self._registrar.submit(operation, handle, before)
+        except (AlreadyRegistered, CreateInProgress) as existing:
+            if on_existing == "fail":
+                raise
+            if on_existing == "adopt":
+                self._registrar.adopt(operation, handle, existing.worker_id, before)
+                return
+            removal = RemovalHandle(
+                router=self.router_url,
+                url=handle.url,
+                worker_id=existing.worker_id,
+                may_be_pending=isinstance(existing, CreateInProgress),
+                submitted_at_unix_seconds=self._link.unix_now(),
+            )
+            await self._remove(operation.deadline, removal)
+            await self._registrar.submit(operation, handle, await self._registrar.look_before(operation, handle))
+
+    async def _wait_until_active(self, operation: Operation, handle: RegistrationHandle) -> Worker:
+        if handle.phase is Phase.SUBMISSION_UNKNOWN:
+            raise operation.error(SubmissionUnknown, "it isn't known whether this was accepted")
+        if handle.phase is Phase.NEW:
+            raise operation.error(NotSent, "this was never submitted", safe_to_resubmit=True)
+        if handle.phase in _OVER:
+            kind, why = _OVER[handle.phase]
+            raise operation.error(kind, f"{why} already; submit it with a new handle")
+        return await self._registrar.wait(operation, handle)
+
+    async def _remove(self, deadline: Deadline, target: Target) -> None:
+        handle = removal_of(self.router_url, target)
+        registration = target if isinstance(target, RegistrationHandle) else None
+        if registration is not None:
+            registration.phase = Phase.REMOVING
+        try:
+            await self._remover.wait(self._operation("removal", deadline, handle), handle)
+        except RemovalUnresolved:
+            if registration is not None:
+                registration.phase = Phase.UNRESOLVED
+            raise
+        if registration is not None:
+            registration.phase = Phase.REMOVED
+
+    def _operation(
+        self, phase: OperationPhase, deadline: Deadline, handle: RegistrationHandle | RemovalHandle
+    ) -> Operation:
+        return Operation(phase, self.router_url, deadline, handle.url, handle)
+
+
+_OVER: dict[Phase, tuple[type[RegistrationFailed | RegistrationLost], str]] = {
+    Phase.FAILED: (RegistrationFailed, "this failed"),
+    Phase.LOST: (RegistrationLost, "this was lost"),
+    Phase.REMOVED: (RegistrationLost, "this was removed"),
+}

@@ -1,0 +1,147 @@
+"""What a caller holds of an operation: true at every moment, and good in another process."""
+
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel
+
+from router_lifecycle.models import JobStatus, Worker
+from router_lifecycle.observation import Observation
+from router_lifecycle.router_url import normalize_router_url
+from router_lifecycle.spec import WorkerSpec
+
+
+class Phase(StrEnum):
+    """How far a registration has come, as far as this client knows."""
+
+    NEW = "new"
+    SUBMISSION_UNKNOWN = "submission_unknown"
+    ACCEPTED = "accepted"
+    ACTIVE = "active"
+    FAILED = "failed"
+    LOST = "lost"
+    REMOVING = "removing"
+    REMOVED = "removed"
+    UNRESOLVED = "unresolved"
+
+
+class RegistrationHandle(BaseModel, validate_assignment=True):
+    """One submission of one worker to one router.
+
+    The client brings it up to date before and after each step that counts, so that it is true whenever a call is cut short: from
+    just before the request leaves until the router's answer is understood its phase is `submission_unknown`. Dump it
+    (`model_dump_json`) or pickle it, and any client of the same router goes on with it. A dump leaves out the worker's own key.
+
+    Attributes:
+        router: URL of the router.
+        spec: The worker.
+        phase: How far it has come.
+        dialect: Of the router that accepted it (sync, url, uuid or smg), or None.
+        worker_id: The router's id of the submission, or None while unknown.
+        listed_before: Whether the URL was listed before the submission, or None before it.
+        job_before: The record of the last job on the URL before the submission, or None.
+        submitted_at_unix_seconds: When the request was sent, or None.
+        row_seen: Whether the URL was listed at any time after the submission.
+        failure: Message of an AddWorker job that failed on the URL since, or None; it need not be the job of this submission.
+        outcome_known: Whether it is certain how the submission ended.
+        last_observation: The last look, or None.
+    """
+
+    router: Annotated[str, AfterValidator(normalize_router_url)]
+    spec: WorkerSpec
+    phase: Phase = Phase.NEW
+    dialect: str | None = None
+    worker_id: str | None = None
+    listed_before: bool | None = None
+    job_before: JobStatus | None = None
+    submitted_at_unix_seconds: float | None = None
+    row_seen: bool = False
+    failure: str | None = None
+    outcome_known: bool = False
+    last_observation: Observation | None = None
+
+    @property
+    def url(self) -> str:
+        """URL of the worker."""
+        return self.spec.url
+
+    @property
+    def may_be_pending(self) -> bool:
+        """Whether the router may still make the worker routable without being asked again."""
+        return not self.outcome_known and self.phase not in (Phase.NEW, Phase.REMOVED)
+
+    def to_removal(self) -> "RemovalHandle":
+        """Return the handle of a removal of what was submitted with this one."""
+        came_to_be = self.row_seen and self.listed_before is False
+        return RemovalHandle(
+            router=self.router,
+            url=self.url,
+            worker_id=self.worker_id,
+            may_be_pending=self.may_be_pending and not came_to_be,
+            submitted_at_unix_seconds=self.submitted_at_unix_seconds,
+            unlisted_before=self.listed_before is False,
+        )
+
+
+class RemovalHandle(BaseModel, validate_assignment=True):
+    """One removal of one worker from one router; serialisable, and true at every moment.
+
+    Attributes:
+        router: URL of the router.
+        url: URL of the worker.
+        worker_id: The router's id of it, or None where only the list tells.
+        deletes: How many DELETE requests were sent.
+        answer: What the last of them brought: `accepted`, `unknown_id`, or `uncertain` (also while none came yet); None before the first.
+        asked_at_unix_seconds: When the last DELETE was sent that may have become a job, or None.
+        may_be_pending: Whether an accepted registration may still make the worker routable.
+        submitted_at_unix_seconds: When that registration was sent, or None when unknown.
+        unlisted_before: Whether the URL certainly wasn't listed before it, so that an entry is what came of it.
+        job_before: The record of the last job on the URL before the last DELETE, or None.
+        done: Whether it is gone for good.
+        last_observation: The last look, or None.
+    """
+
+    router: Annotated[str, AfterValidator(normalize_router_url)]
+    url: str
+    worker_id: str | None = None
+    deletes: int = 0
+    answer: str | None = None
+    asked_at_unix_seconds: float | None = None
+    may_be_pending: bool = False
+    submitted_at_unix_seconds: float | None = None
+    unlisted_before: bool = False
+    job_before: JobStatus | None = None
+    done: bool = False
+    last_observation: Observation | None = None
+
+
+class ReconciledState(StrEnum):
+    """What became of a submission."""
+
+    ACTIVE = "active"
+    PENDING = "pending"
+    FAILED = "failed"
+    ABSENT = "absent"
+    UNRESOLVED = "unresolved"
+
+
+class Reconciliation(BaseModel, frozen=True):
+    """What a router's answers say of a submission whose outcome was unknown.
+
+    Attributes:
+        state: `active`: routable. `pending`: accepted, wait for it. `failed`: accepted, and it failed. `absent`: the router does
+            not have it and is not working on it. `unresolved`: none of these could be shown.
+        handle: Brought up to date: with an id where one was found, and back to `new` when absent.
+        worker: As listed, when active; else None.
+        observation: The last look.
+    """
+
+    state: ReconciledState
+    handle: RegistrationHandle
+    worker: Worker | None
+    observation: Observation
+
+    @property
+    def safe_to_resubmit(self) -> bool:
+        """Whether a submission now can't be the second one of a worker that the router has or works on."""
+        return self.state is ReconciledState.ABSENT
