@@ -138,13 +138,14 @@ async def test_a_router_that_is_refused_hears_why_and_the_holder_of_the_id_keeps
 
 
 class Relay:
-    """A middlebox: passes bytes on, remembers them, and changes one of the next that the Worker sends when told to."""
+    """A middlebox: passes bytes on, remembers them, and when told to changes what the Worker sends: one byte, or words."""
 
     def __init__(self, address: str) -> None:
         self._target = address
         self._tasks: set[asyncio.Task[None]] = set()
         self.seen = b""
         self.meddle = False
+        self.words = (b"", b"")
 
     async def __aenter__(self) -> Self:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
@@ -174,6 +175,8 @@ class Relay:
                 if from_worker and self.meddle:
                     self.meddle = False
                     data = data[:-1] + bytes([data[-1] ^ 1])
+                if from_worker:
+                    data = data.replace(*self.words)
                 self.seen += data
                 sink.write(data)
                 await sink.drain()
@@ -201,6 +204,13 @@ async def test_a_middlebox_reads_plaintext_and_nothing_of_tls(
         assert (await anext(client)).worker.model == "the-model"
         read = [word.encode() in relay.seen for word in ("the-router", "the-model")]
     assert read == [not encrypted] * 2
+
+
+async def test_a_middlebox_changes_plaintext_unnoticed() -> None:
+    async with reporting(model="the-model") as reporter, Relay(reporter.address) as relay:
+        relay.words = (b"the-model", b"THE-MODEL")
+        async with MonitorClient(relay.address, router_id="r") as client:
+            assert (await anext(client)).worker.model == "THE-MODEL"
 
 
 async def test_a_middlebox_that_changes_a_byte_of_a_tls_stream_breaks_it_and_no_report_of_it_is_taken(

@@ -209,6 +209,7 @@ async def diallers() -> AsyncIterator[list[Dialler]]:
         await dialler.close()
 
 
+@pytest.mark.clause("OPEN-7")
 async def test_a_refused_router_cannot_evict_the_session_of_another(
     start: StartBench, ours: Authority, diallers: list[Dialler]
 ) -> None:
@@ -255,6 +256,27 @@ async def test_a_session_goes_on_when_its_token_is_taken_out_of_the_file(
     await refused(dialler.dial(token=ALLOWED), "r")
     await bench.clock.advance(1_000)
     await router.report()
+
+
+async def test_a_token_says_that_somebody_is_a_router_and_not_which(
+    start: StartBench, token_file: Path, diallers: list[Dialler]
+) -> None:
+    bench = await start(auth_token_file=token_file)
+    diallers.append(dialler := Dialler(bench.reporter.address, None))
+    for router_id in ("a", "b", "a"):
+        await dialler.dial(token=ALLOWED).register(router_id)
+    assert bench.reporter.measure().session_events["replaced"] == 1
+
+
+async def test_a_certificate_alone_says_that_somebody_is_a_router_and_not_which(
+    start: StartBench, ours: Authority, diallers: list[Dialler]
+) -> None:
+    pair = ours.issue("worker")
+    bench = await start(tls_cert_file=pair.cert, tls_key_file=pair.key, tls_client_ca_file=ours.ca_file)
+    diallers.append(dialler := Dialler(bench.reporter.address, ours))
+    for name in ("router-a", "router-b"):
+        await dialler.dial(client=ours.issue(name, name)).register("a")
+    assert bench.reporter.measure().session_events["replaced"] == 1
 
 
 async def test_a_router_needs_both_its_certificate_and_a_token_where_both_are_asked_for(
