@@ -11,6 +11,7 @@ import grpc.aio
 import pytest
 from certificates import Authority, Pair
 from worker_bench import Bench, Router, StartBench
+from worker_process import run
 
 from loadmonitor_proto.service import LoadMonitorStub
 from loadmonitor_worker import (
@@ -87,6 +88,28 @@ async def test_a_stream_outlives_the_rotation_after_which_new_clients_see_the_ne
     assert (await router.report()).sequence_id > first.sequence_id
     await (await dial(bench, ours)).register("another")
     assert bench.open_streams() == 2
+
+
+async def test_a_whole_directory_exchanged_by_its_link_is_noticed_as_kubernetes_does_it(
+    start: StartBench, ours: Authority, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG, "loadmonitor_worker")
+    link = ours.folder / "data"
+
+    def publish(version: str) -> Pair:
+        folder = ours.folder / version
+        folder.mkdir()
+        pair = ours.issue(f"{version}/tls")
+        link.with_name("next").symlink_to(folder)
+        link.with_name("next").replace(link)
+        return pair
+
+    publish("1")
+    bench = await start(**tls(Pair(link / "tls.pem", link / "tls.key")))
+    newest = publish("2")
+    await look(bench)
+    assert await shown(bench) == newest.cert.read_bytes()
+    assert lines(caplog) == ["the certificate files have changed: new connections get the new ones"]
 
 
 async def test_a_certificate_exchanged_before_the_first_client_comes_is_the_one_it_sees(
@@ -300,3 +323,17 @@ async def test_no_key_shows_in_logs_reprs_or_errors(
     seen = f"{caplog.text} {caught.value!r} {caught.value} {cache!r} {cache._material!r} {bench.reporter._server._config!r}"
     assert "can't be used" in seen
     assert not [secret for secret in secrets if secret in seen]
+
+
+def test_a_file_that_serve_cannot_use_is_one_line_with_its_flag(ours: Authority) -> None:
+    pair = ours.issue("worker")
+    serve = ("serve", "--source", "synthetic", "--port", "0", "--tls-key-file", str(pair.key))
+    missing = run(*serve, "--tls-cert-file", "/nowhere/tls.crt")
+    assert missing.returncode == 1
+    assert (
+        missing.stderr
+        == "loadmonitor-worker: --tls-cert-file /nowhere/tls.crt can't be used: No such file or directory\n"
+    )
+    half = run(*serve)
+    assert half.returncode == 1
+    assert "(--tls-key-file) needs tls_cert_file: give both" in half.stderr
