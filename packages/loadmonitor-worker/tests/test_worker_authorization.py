@@ -189,6 +189,11 @@ class Dialler:
         await asyncio.gather(*(channel.close() for channel in self._channels))
 
 
+def mutual_tls(ours: Authority) -> dict[str, Path]:
+    pair = ours.issue("worker")
+    return {"tls_cert_file": pair.cert, "tls_key_file": pair.key, "tls_client_ca_file": ours.ca_file}
+
+
 def exchange(file: Path, content: str) -> None:
     file.write_text(content)
 
@@ -213,11 +218,8 @@ async def diallers() -> AsyncIterator[list[Dialler]]:
 async def test_a_refused_router_cannot_evict_the_session_of_another(
     start: StartBench, ours: Authority, diallers: list[Dialler]
 ) -> None:
-    pair = ours.issue("worker")
     bench = await start(
-        tls_cert_file=pair.cert,
-        tls_key_file=pair.key,
-        tls_client_ca_file=ours.ca_file,
+        **mutual_tls(ours),
         allow_router=("router-a=a", "router-b=b", "router-b=b-*"),
     )
     diallers.append(dialler := Dialler(bench.reporter.address, ours))
@@ -271,8 +273,7 @@ async def test_a_token_says_that_somebody_is_a_router_and_not_which(
 async def test_a_certificate_alone_says_that_somebody_is_a_router_and_not_which(
     start: StartBench, ours: Authority, diallers: list[Dialler]
 ) -> None:
-    pair = ours.issue("worker")
-    bench = await start(tls_cert_file=pair.cert, tls_key_file=pair.key, tls_client_ca_file=ours.ca_file)
+    bench = await start(**mutual_tls(ours))
     diallers.append(dialler := Dialler(bench.reporter.address, ours))
     for name in ("router-a", "router-b"):
         await dialler.dial(client=ours.issue(name, name)).register("a")
@@ -282,11 +283,8 @@ async def test_a_certificate_alone_says_that_somebody_is_a_router_and_not_which(
 async def test_a_router_needs_both_its_certificate_and_a_token_where_both_are_asked_for(
     start: StartBench, ours: Authority, token_file: Path, diallers: list[Dialler]
 ) -> None:
-    pair = ours.issue("worker")
     bench = await start(
-        tls_cert_file=pair.cert,
-        tls_key_file=pair.key,
-        tls_client_ca_file=ours.ca_file,
+        **mutual_tls(ours),
         allow_router=("router-a=a",),
         auth_token_file=token_file,
     )
