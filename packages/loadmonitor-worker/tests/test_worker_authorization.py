@@ -172,6 +172,7 @@ class Dialler:
         self._address = address
         self._ca = ca
         self._channels: list[grpc.aio.Channel] = []
+        self._routers: list[Router] = []  # a call that nobody holds is cancelled
 
     def dial(self, *, client: Pair | None = None, token: str | None = None) -> Router:
         options = [("grpc.use_local_subchannel_pool", 1)]
@@ -183,7 +184,9 @@ class Dialler:
             channel = grpc.aio.secure_channel(self._address, credentials, options=options)
         self._channels.append(channel)
         metadata = None if token is None else (("authorization", f"Bearer {token}"),)
-        return Router(LoadMonitorStub(channel).Monitor(metadata=metadata))
+        router = Router(LoadMonitorStub(channel).Monitor(metadata=metadata))
+        self._routers.append(router)
+        return router
 
     async def close(self) -> None:
         await asyncio.gather(*(channel.close() for channel in self._channels))

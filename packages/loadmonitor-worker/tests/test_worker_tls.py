@@ -48,7 +48,9 @@ async def dial(bench: Bench, ca: Authority, client: Pair | None = None) -> Route
     options = [("grpc.use_local_subchannel_pool", 1)]
     channel = grpc.aio.secure_channel(bench.reporter.address, credentials, options=options)
     await bench.stack.enter_async_context(channel)
-    return Router(LoadMonitorStub(channel).Monitor())
+    router = Router(LoadMonitorStub(channel).Monitor())
+    bench.stack.callback(router.call.done)  # held until then: a call that nobody holds is cancelled
+    return router
 
 
 async def look(bench: Bench) -> None:

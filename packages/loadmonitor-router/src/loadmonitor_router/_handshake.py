@@ -42,6 +42,7 @@ _WORDS = {
     "certificate has expired": TlsFault.EXPIRED,
     "certificate is not yet valid": TlsFault.NOT_YET_VALID,
     "Hostname Verification Check failed": TlsFault.WRONG_NAME,
+    "is not in peer certificate": TlsFault.WRONG_NAME,  # as older releases of gRPC say it
     "WRONG_VERSION_NUMBER": TlsFault.PLAINTEXT_WORKER,
     "CERTIFICATE_VERIFY_FAILED": TlsFault.UNKNOWN_CA,
     "handshake failed": TlsFault.OTHER,
