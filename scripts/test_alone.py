@@ -11,7 +11,7 @@ import tomllib
 
 from workspace import ROOT, Package, fails, packages, report
 
-TEST_TOOLS = ("hypothesis", "pytest", "pytest-asyncio", "pytest-timeout")
+TEST_TOOLS = ("hypothesis", "pytest", "pytest-asyncio", "pytest-timeout", "trustme")
 
 
 def pinned_tools() -> list[str]:

@@ -24,6 +24,7 @@ class Session:
         lease_until_ns: When the lease runs out.
         max_unacked: Most reports in flight, or None for a Router that doesn't acknowledge; the first `register` settles it.
         ended: Whether the stream takes no more reports; what was queued is still sent.
+        refusal: Tells why its Router may not register an id, or None; forgotten once it has registered.
         peer: Where its Router is, in gRPC's words, for people; "" when nobody told.
         on_ready: Called whenever `take` has something new to give.
         is_orca: Whether it takes its reports as ORCA, not as frames of the Monitor stream.
@@ -49,12 +50,16 @@ class Session:
         "max_unacked",
         "on_ready",
         "peer",
+        "refusal",
         "router_id",
     )
 
-    def __init__(self, on_ready: Callable[[], None], peer: str = "") -> None:
+    def __init__(
+        self, on_ready: Callable[[], None], peer: str = "", refusal: Callable[[str], str | None] | None = None
+    ) -> None:
         self.on_ready = on_ready
         self.peer = peer
+        self.refusal = refusal
         self.router_id: str | None = None
         self.ended = False
         # Lists, though they are queues: they hold a few items at most, and an empty deque takes 600 bytes.
@@ -78,6 +83,7 @@ class Session:
     ) -> None:
         """Register; the first report is due at once, later ones at multiples of the interval after `anchor_ns`."""
         self.router_id = router_id
+        self.refusal = None  # and with it the call's metadata, secrets among them
         self.max_unacked = max_unacked
         self._anchor_ns = anchor_ns
         self.deadline_ns = now_ns

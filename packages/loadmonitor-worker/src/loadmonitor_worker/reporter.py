@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self
 from loadmonitor_worker._ranks import checked_ranks
 from loadmonitor_worker.config import ReporterConfig
 from loadmonitor_worker.errors import ConfigError, MissingExtraError
-from loadmonitor_worker.interfaces import Clock, LoadSnapshotSource
+from loadmonitor_worker.interfaces import Authorizer, Clock, LoadSnapshotSource
 from loadmonitor_worker.measurements import Measurements
 from loadmonitor_worker.state import IdleOutcome, WorkerState, checked_state
 
@@ -148,7 +148,11 @@ def _check_timeout(timeout_seconds: float) -> None:
 
 
 async def start_load_reporter(
-    config: ReporterConfig, source: LoadSnapshotSource | None, *, clock: Clock | None = None
+    config: ReporterConfig,
+    source: LoadSnapshotSource | None,
+    *,
+    clock: Clock | None = None,
+    authorizer: Authorizer | None = None,
 ) -> LoadReporter | None:
     """Start reporting the load that `source` reads, on the running event loop.
 
@@ -156,6 +160,7 @@ async def start_load_reporter(
         config: Settings; `port=None` switches reporting off.
         source: Reads the engine's load; required when reporting is on.
         clock: Time; the default is the system's.
+        authorizer: Decides who may register, beside what the settings ask for: a router needs the consent of all.
 
     Returns:
         The running reporter, or None when reporting is off: gRPC and protobuf are then not even imported.
@@ -164,6 +169,7 @@ async def start_load_reporter(
         ConfigError: Reporting is on without a source, or a text of the configuration can't be sent.
         MissingExtraError: Reporting is on without the extra `[load-reporter]`.
         BindError: The address can't be listened on.
+        CredentialFileError: A certificate, key or token file can't be used.
         ForkedProcessError: This process was forked while gRPC was in use.
     """
     if config.port is None:
@@ -180,6 +186,7 @@ async def start_load_reporter(
     from loadmonitor_worker._clock import SystemClock  # noqa: PLC0415 - an engine that doesn't report doesn't pay
     from loadmonitor_worker._server import ReporterServer  # noqa: PLC0415
 
-    server = ReporterServer(config, source, clock or SystemClock())
+    authorizers = () if authorizer is None else (authorizer,)
+    server = ReporterServer(config, source, clock or SystemClock(), authorizers)
     await server.start()
     return LoadReporter(server)

@@ -46,6 +46,10 @@ _FLAGS = {
     ", or None": "",
 }
 _FLAGS |= {
+    f"{name}=": f"--{name.replace('_', '-')} "
+    for name in ("tls_cert_file", "tls_key_file", "tls_client_ca_file", "auth_token_file")
+}
+_FLAGS |= {
     f"{name}{sign}": f"--{name.replace('_', '-')} "
     for name in ("max_running_requests", "max_total_num_tokens")
     for sign in " ="
