@@ -105,7 +105,7 @@ async def test_what_becomes_of_a_session_carries_the_router_and_its_peer(
     assert [record.getMessage() for record in records] == [
         "router 'stops' registered: a report every 1000 ms, lease 15000 ms",
         "router 'stops' stopped its session",
-        "router None refused, INVALID_ARGUMENT: the frame carries no payload",
+        f"a router at {vars(records[2])['peer']} refused, INVALID_ARGUMENT: the frame carries no payload",
     ]
 
 

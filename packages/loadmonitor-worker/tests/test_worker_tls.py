@@ -1,6 +1,7 @@
 """TLS of a reporter with real certificates: who gets in, and what happens when the files change."""
 
 import asyncio
+import json
 import logging
 import ssl
 from pathlib import Path
@@ -11,7 +12,7 @@ import grpc.aio
 import pytest
 from certificates import Authority, Pair
 from worker_bench import Bench, Router, StartBench
-from worker_process import run
+from worker_process import run, running
 
 from loadmonitor_proto.service import LoadMonitorStub
 from loadmonitor_worker import (
@@ -339,3 +340,21 @@ def test_a_file_that_serve_cannot_use_is_one_line_with_its_flag(ours: Authority)
     half = run(*serve)
     assert half.returncode == 1
     assert "(--tls-key-file) needs tls_cert_file: give both" in half.stderr
+
+
+async def test_a_handshake_forges_no_line_of_the_log_of_serve(ours: Authority) -> None:
+    pair = ours.issue("worker")
+    files = ("--tls-cert-file", str(pair.cert), "--tls-key-file", str(pair.key), "--log-format", "json")
+    async with running("serve", "--source", "synthetic", "--port", "0", *files) as (process, line):
+        host, _, port = line.removeprefix("listening on ").rpartition(":")
+        context = ssl.create_default_context(cafile=ours.ca_file)
+        context.set_alpn_protocols(["h2"])
+        with pytest.raises(ssl.CertificateError, match="forged"):
+            await asyncio.open_connection(host, int(port), ssl=context, server_hostname="x\nINFO forged")
+        _, writer = await asyncio.open_connection(host, int(port))
+        writer.write(b"no handshake at all\r\n\r\n")
+        writer.close()
+        process.terminate()
+        assert process.stderr is not None
+        logged = (await process.stderr.read()).decode().splitlines()
+    assert [json.loads(line)["message"] for line in logged] == ["closing: 0 routers are told"]

@@ -45,7 +45,8 @@ class SessionJournal:
         event = _EVENT_BY_CODE.get(code)
         if event is None:
             self.refused[code] += 1
-            self._log(logging.WARNING, session, f"router {session.router_id!r} refused, {code}: {message}")
+            who = f"a router at {session.peer}" if session.router_id is None else f"router {session.router_id!r}"
+            self._log(logging.WARNING, session, f"{who} refused, {code}: {message}")
         elif session.router_id is not None:
             self.events[event] += 1
             level = logging.DEBUG if code is StreamErrorCode.SHUTTING_DOWN else logging.INFO

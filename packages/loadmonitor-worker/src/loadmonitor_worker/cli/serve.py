@@ -1,6 +1,7 @@
 """`loadmonitor-worker serve`: the Monitor service beside an engine that knows nothing of it."""
 
 import asyncio
+import os
 import sys
 
 from loadmonitor_worker.cli._logging import set_up_logging
@@ -34,6 +35,8 @@ def serve(*, source_flags: SourceFlags = NO_SOURCE_FLAGS, serve_flags: ServeFlag
     loaded = sidecar_settings(source_flags, serve_flags)
     config = loaded.config
     set_up_logging(config.log_format, config.log_level)
+    # gRPC's own lines go past the log's format, and hold, unescaped, the server name that a client asks TLS for.
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     side = None
     if config.http_port is not None:
         side = SidePortConfig(port=config.http_port, host=config.http_host, remote_drain=config.remote_drain)
