@@ -2,9 +2,12 @@
 
 import asyncio
 from dataclasses import replace
+from pathlib import Path
 
+import grpc
 import grpc.aio
 import pytest
+from certificates import Authority
 from worker_bench import WAIT_SECONDS, Bench, StartBench
 from worker_process import running
 
@@ -17,8 +20,12 @@ METHOD = "/xds.service.orca.v3.OpenRcaService/StreamCoreMetrics"
 class OrcaStream:
     """One call of a client."""
 
-    def __init__(self, address: str, request: bytes) -> None:
-        self._channel = grpc.aio.insecure_channel(address, options=[("grpc.use_local_subchannel_pool", 1)])
+    def __init__(self, address: str, request: bytes, tls: grpc.ChannelCredentials | None = None) -> None:
+        options = [("grpc.use_local_subchannel_pool", 1)]
+        if tls is None:
+            self._channel = grpc.aio.insecure_channel(address, options=options)
+        else:
+            self._channel = grpc.aio.secure_channel(address, tls, options=options)
         method: grpc.aio.UnaryStreamMultiCallable[bytes, bytes] = self._channel.unary_stream(METHOD)
         self.call = method(request)
 
@@ -244,3 +251,28 @@ async def test_serve_has_it_when_asked_to() -> None:
             assert [(await stream.report())["sequence_id"] for _ in range(3)] == [1, 2, 3]
         finally:
             await stream.close()
+
+
+async def test_only_a_client_ca_guards_orca_and_neither_tokens_nor_ids_by_certificate_do(
+    start: StartBench, tmp_path: Path
+) -> None:
+    authority, token_file = Authority(tmp_path / "ca"), tmp_path / "tokens"
+    token_file.write_text("of-this-test")
+    worker, client = authority.issue("worker"), authority.issue("client", "client.example")
+    bench = await start(
+        orca=True,
+        auth_token_file=token_file,
+        tls_cert_file=worker.cert,
+        tls_key_file=worker.key,
+        tls_client_ca_file=authority.ca_file,
+        allow_router=("router.example=r",),
+    )
+    ca = authority.ca_file.read_bytes()
+    certified = grpc.ssl_channel_credentials(ca, client.key.read_bytes(), client.cert.read_bytes())
+    for tls in (certified, grpc.ssl_channel_credentials(ca)):
+        stream = OrcaStream(bench.reporter.address, b"", tls)
+        bench.stack.push_async_callback(stream.close)
+        if tls is certified:
+            assert "application_utilization" in await stream.report()
+        else:
+            assert (await stream.failed())[0] is grpc.StatusCode.UNAVAILABLE
