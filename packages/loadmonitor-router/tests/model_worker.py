@@ -272,6 +272,7 @@ class ModelWorker:
     exhausted = "RESOURCE_EXHAUSTED"
     stamp_age_ms = 0
     longest_frame = 65_536
+    credentials: grpc.ServerCredentials | None = None
 
     def __init__(self) -> None:
         self.sessions: dict[str, ModelSession] = {}
@@ -285,7 +286,11 @@ class ModelWorker:
         options = server_options({"grpc.max_receive_message_length": self.longest_frame})
         self.server = grpc.aio.server(options=tuple(options.items()))
         add_load_monitor_servicer(self, self.server)
-        self.address = f"127.0.0.1:{self.server.add_insecure_port('127.0.0.1:0')}"
+        if self.credentials is None:
+            port = self.server.add_insecure_port("127.0.0.1:0")
+        else:
+            port = self.server.add_secure_port("127.0.0.1:0", self.credentials)
+        self.address = f"127.0.0.1:{port}"
         await self.server.start()
         self._firing = asyncio.create_task(self._fire_forever())
         return self

@@ -8,15 +8,35 @@ import signal
 import socket
 import sysconfig
 from asyncio.subprocess import PIPE
+from collections.abc import AsyncIterator
 from pathlib import Path
 
+import grpc
 from broken_workers import FAULTS
-from model_worker import ModelWorker
+from certificates import Authority
+from model_worker import Context, ModelWorker
 
+from loadmonitor_proto import RouterFrame
 from loadmonitor_router.testing import ScriptedWorker
 
 COMMAND = str(Path(sysconfig.get_path("scripts")) / "loadmonitor")
 WAIT_SECONDS = 40
+
+
+class GuardedWorker(ModelWorker):
+    """Asks for a certificate of the CA, and for a token."""
+
+    def __init__(self, authority: Authority, token: str) -> None:
+        super().__init__()
+        pair, ca = authority.issue("worker"), authority.ca_file.read_bytes()
+        chain = (pair.key.read_bytes(), pair.cert.read_bytes())
+        self.credentials = grpc.ssl_server_credentials([chain], ca, require_client_auth=True)
+        self.token = token
+
+    async def Monitor(self, request_iterator: AsyncIterator[RouterFrame], context: Context) -> None:  # noqa: N802
+        if ("authorization", f"Bearer {self.token}") not in (context.invocation_metadata() or ()):
+            await context.abort(grpc.StatusCode.UNAUTHENTICATED, "a token is needed")
+        await super().Monitor(request_iterator, context)
 
 
 async def run(*arguments: str) -> tuple[int | None, list[str], str]:
@@ -123,3 +143,37 @@ async def test_on_a_terminal_long_words_are_folded_below_each_other() -> None:
     assert lines[0].startswith("OPEN-4    \x1b[32mpassed ")
     assert lines[1].startswith(" " * 34)
     assert lines[-1] == "1 passed"
+
+
+async def test_a_worker_that_asks_for_a_certificate_and_a_token_is_judged_when_given_both(tmp_path: Path) -> None:
+    authority, token_file = Authority(tmp_path / "ca"), tmp_path / "token"
+    token_file.write_text("of-this-test\n")
+    ours = authority.issue("ours", "router.example")
+    ca = ("--tls-ca-file", str(authority.ca_file))
+    certified = (*ca, "--tls-cert-file", str(ours.cert), "--tls-key-file", str(ours.key))
+    async with GuardedWorker(authority, "of-this-test") as worker:
+        chosen = (worker.address, "--clause", "OPEN-3", "--timeout")
+        given = await run(*chosen, "20", *certified, "--token-file", str(token_file))
+        tokenless = await run(*chosen, "20", *certified)
+        _, _, uncertified = await run(*chosen, "2", *ca)
+        _, _, plain = await run(*chosen, "2")
+    assert given == (
+        0,
+        ["OPEN-3    passed                  registered, then reports only", "1 passed"],
+        "",
+    )
+    assert "UNAUTHENTICATED" in tokenless[1][0]
+    assert "asks for a certificate: give this router's as tls_cert_file and tls_key_file" in uncertified
+    assert "TLS: the Worker speaks TLS: give its CA as tls_ca_file" in plain
+
+
+async def test_credentials_that_cannot_be_used_are_a_usage_error(tmp_path: Path) -> None:
+    code, lines, err = await run("127.0.0.1:1", "--tls-ca-file", str(tmp_path / "ca.pem"))
+    assert (code, lines) == (2, [])
+    assert err == f"loadmonitor: --tls-ca-file={tmp_path}/ca.pem can't be used: No such file or directory\n"
+    token = tmp_path / "token"
+    token.write_text("of-this-test")
+    code, lines, err = await run("192.0.2.1:1", "--token-file", str(token))
+    assert (code, lines) == (2, [])
+    assert "would send its token in plaintext to 192.0.2.1:1" in err
+    assert "of-this-test" not in err

@@ -24,6 +24,7 @@ import grpc.aio
 
 from loadmonitor_proto import RouterFrame, StopRequest, WorkerFrame
 from loadmonitor_proto.service import SERVICE_NAME, LoadMonitorStub
+from loadmonitor_router._channel import make_channel
 from loadmonitor_router._clock import Signal
 from loadmonitor_router._credential_files import read_metadata, read_tls
 from loadmonitor_router._stream import StreamLostError
@@ -77,11 +78,7 @@ class Link:
             tls, metadata = read_tls(self._credentials), read_metadata(self._credentials)
         except CredentialFileError as error:
             raise StreamLostError(f"credentials: {error}", fault=TlsFault.CREDENTIAL_FILE) from None
-        if tls is None:
-            self._channel = grpc.aio.insecure_channel(self._address, options=self._options)
-        else:
-            shown = grpc.ssl_channel_credentials(tls.ca, tls.key, tls.certificate)
-            self._channel = grpc.aio.secure_channel(self._address, shown, options=self._options)
+        self._channel = make_channel(self._address, tls, self._options)
         self._call = LoadMonitorStub(self._channel).Monitor(metadata=metadata)
         self._connecting = asyncio.create_task(self._call.wait_for_connection(), name=f"dial {self._address}")
         self._connecting.add_done_callback(self._signal.set)

@@ -10,6 +10,7 @@ from typing import Any
 from loadmonitor_router.cli import _text
 from loadmonitor_router.cli._process import stopping
 from loadmonitor_router.conformance import ClauseResult, Outcome, check_worker
+from loadmonitor_router.credentials import Credentials
 
 SCHEMA = "loadmonitor.conformance/1"
 _CLAUSE_WIDTH = len("CHANGE-1")
@@ -32,11 +33,13 @@ async def judge_worker(
     shut_down: str | None,
     as_json: bool,
     is_terminal: bool,
+    credentials: Credentials,
 ) -> int:
     """Print what the kit says, and return the exit code.
 
     Raises:
-        ConfigError: The address isn't one, or there is no such clause.
+        ConfigError: The address isn't one, there is no such clause, or a token would be sent in plaintext to another machine.
+        CredentialFileError: A file of the credentials can't be used.
         NoReporterError: No load reporter answers.
     """
     show = _json_line(worker) if as_json else _coloured() if is_terminal else _plain
@@ -44,7 +47,10 @@ async def judge_worker(
 
     async def judge() -> None:
         order = None if shut_down is None else _shell(shut_down)
-        async for result in check_worker(worker, clauses, timeout_seconds=timeout_seconds, shut_down=order):
+        results = check_worker(
+            worker, clauses, timeout_seconds=timeout_seconds, shut_down=order, credentials=credentials
+        )
+        async for result in results:
             counts[result.outcome] += 1
             show(result)
 

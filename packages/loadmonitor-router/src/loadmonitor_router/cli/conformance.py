@@ -7,6 +7,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from loadmonitor_router.cli._checks import check_timeout
+from loadmonitor_router.cli._security import NO_SECURITY, SecurityFlags
 
 
 def conformance(
@@ -17,6 +18,7 @@ def conformance(
     json: Annotated[bool, Parameter(negative="", show_default=False)] = False,
     timeout_seconds: Annotated[float, Parameter(name="--timeout")] = 5.0,
     shut_down: Annotated[str | None, Parameter(show_default=False)] = None,
+    security: SecurityFlags = NO_SECURITY,
 ) -> int:
     """Judge a Worker by the clauses of the stream.
 
@@ -32,6 +34,7 @@ def conformance(
         json: Print one JSON object a line, of the schema loadmonitor.conformance/1.
         timeout_seconds: How long to wait for each frame that must come.
         shut_down: Shell command that makes the worker shut down, such as 'kill -TERM 4711'; without it END-2 can't be tested.
+        security: How this command and the Worker know each other.
     """
     check_timeout(timeout_seconds)
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
@@ -47,5 +50,6 @@ def conformance(
             shut_down=shut_down,
             as_json=json,
             is_terminal=sys.stdout.isatty(),
+            credentials=security.credentials(),
         )
     )

@@ -6,11 +6,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 import grpc
 import grpc.aio
 
-from loadmonitor_proto.channel import client_options
+from loadmonitor_router._handshake import explain_failure
+from loadmonitor_router._stream import StreamLostError
 from loadmonitor_router.config import normalize_address
 from loadmonitor_router.conformance import acknowledging, changing, ending, lease, opening, reporting, state
+from loadmonitor_router.conformance.dialling import Dialling, read_dialling
 from loadmonitor_router.conformance.results import Check, ClauseResult, Deviation, Outcome, Verdict
 from loadmonitor_router.conformance.trial import Acquaintance, Trial, extensions_told
+from loadmonitor_router.credentials import PLAINTEXT, Credentials
 from loadmonitor_router.errors import ConfigError, NoReporterError
 
 CHECKS: tuple[Check, ...] = (
@@ -57,6 +60,7 @@ async def check_worker(
     *,
     timeout_seconds: float = 5.0,
     shut_down: Callable[[], Awaitable[None]] | None = None,
+    credentials: Credentials = PLAINTEXT,
 ) -> AsyncIterator[ClauseResult]:
     """Judge a Worker clause by clause; a result comes as soon as there is one.
 
@@ -68,16 +72,20 @@ async def check_worker(
         clauses: Ids of the clauses to judge; all when there are none.
         timeout_seconds: How long to wait for each frame that must come; above 0.
         shut_down: Makes the Worker shut down; without it END-2 can't be tested, with it that comes last.
+        credentials: How this side and the Worker know each other; the files are read once.
 
     Raises:
-        ConfigError: The address isn't one, or there is no such clause.
+        ConfigError: The address isn't one, there is no such clause, or a token would be sent in plaintext to another machine.
+        CredentialFileError: A file of the credentials can't be used.
         NoReporterError: Nothing answers, or what does has no load reporter.
     """
     chosen = _chosen(clauses)
     target = normalize_address(address)
-    known = await _acquaint(target, timeout_seconds)
+    credentials.check_address(target)
+    dialling = read_dialling(target, credentials)
+    known = await _acquaint(dialling, credentials, timeout_seconds)
     for item in chosen:
-        yield await _judge(item, Trial(target, timeout_seconds, known, shut_down))
+        yield await _judge(item, Trial(dialling, timeout_seconds, known, shut_down))
 
 
 def _chosen(clauses: Sequence[str]) -> list[Check]:
@@ -89,28 +97,30 @@ def _chosen(clauses: Sequence[str]) -> list[Check]:
     return sorted(chosen, key=lambda item: item is ending.shutting_down)
 
 
-async def _acquaint(address: str, timeout_seconds: float) -> Acquaintance:
-    await _dial(address, timeout_seconds)
-    async with Trial(address, timeout_seconds, Acquaintance()) as trial:
+async def _acquaint(dialling: Dialling, credentials: Credentials, timeout_seconds: float) -> Acquaintance:
+    await _dial(dialling, credentials, timeout_seconds)
+    async with Trial(dialling, timeout_seconds, Acquaintance()) as trial:
         try:
             session = await trial.registered()
         except Deviation as deviation:
             if "UNIMPLEMENTED" in str(deviation):
-                raise NoReporterError(f"{address} is a gRPC server without a load reporter") from None
+                raise NoReporterError(f"{dialling.address} is a gRPC server without a load reporter") from None
             return Acquaintance(problem=str(deviation))
         response = session.response
     least_ms = max(1, response.min_report_interval_ms)
     return Acquaintance(told=extensions_told(response), min_interval_ms=least_ms)
 
 
-async def _dial(address: str, timeout_seconds: float) -> None:
-    async with grpc.aio.insecure_channel(address, options=tuple(client_options().items())) as channel:
+async def _dial(dialling: Dialling, credentials: Credentials, timeout_seconds: float) -> None:
+    async with dialling.channel() as channel:
         try:
             async with asyncio.timeout(timeout_seconds):
                 await channel.channel_ready()
         except TimeoutError:
-            cause = await _why_not_connected(channel)
-            raise NoReporterError(f"{address}: no connection within {timeout_seconds:g} s{cause}") from None
+            words = await _why_not_connected(channel)
+            loss = await explain_failure(StreamLostError(words), dialling.address, credentials)
+            cause = f": {loss}" if words else ""
+            raise NoReporterError(f"{dialling.address}: no connection within {timeout_seconds:g} s{cause}") from None
 
 
 async def _why_not_connected(channel: grpc.aio.Channel) -> str:
@@ -122,7 +132,7 @@ async def _why_not_connected(channel: grpc.aio.Channel) -> str:
     try:
         await ask(b"", timeout=1)
     except grpc.aio.AioRpcError as error:
-        return f": {error.details()}"
+        return f"{error.details()}"
     return ""
 
 

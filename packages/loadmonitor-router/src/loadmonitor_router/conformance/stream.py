@@ -9,8 +9,8 @@ import grpc.aio
 from google.protobuf.message import DecodeError
 
 from loadmonitor_proto import LoadReport, RouterFrame, WorkerFrame
-from loadmonitor_proto.channel import client_options
 from loadmonitor_proto.service import MONITOR_METHOD
+from loadmonitor_router.conformance.dialling import Dialling
 from loadmonitor_router.conformance.frames import describe, stop
 from loadmonitor_router.conformance.results import Deviation
 
@@ -29,9 +29,9 @@ class RouterStream:
         received_at: When the frame that was taken last arrived, in the same seconds.
     """
 
-    def __init__(self, address: str, timeout_seconds: float) -> None:
+    def __init__(self, dialling: Dialling, timeout_seconds: float) -> None:
         """Prepare; `timeout_seconds` bounds each wait for a frame."""
-        self._address = address
+        self._dialling = dialling
         self._timeout_seconds = timeout_seconds
         self._queue: asyncio.Queue[tuple[float, WorkerFrame | Deviation] | None] = asyncio.Queue()
         self._reads = asyncio.Event()
@@ -41,9 +41,9 @@ class RouterStream:
 
     def dial(self) -> None:
         """Open the call; there is no need to wait for the connection."""
-        self._channel = grpc.aio.insecure_channel(self._address, options=tuple(client_options().items()))
+        self._channel = self._dialling.channel()
         opening: grpc.aio.StreamStreamMultiCallable[bytes, bytes] = self._channel.stream_stream(MONITOR_METHOD)
-        self._call = opening()
+        self._call = opening(metadata=self._dialling.metadata)
         self.opened_at: float = time.monotonic()
         # Never cancelled: that would cancel the call. Iterating also delivers what a failed write would hide from read().
         self._reading = asyncio.create_task(self._read(), name="conformance-read")

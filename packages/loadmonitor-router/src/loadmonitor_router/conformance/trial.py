@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Self
 
 from loadmonitor_proto import LoadReport, RegisterResponse
+from loadmonitor_router.conformance.dialling import Dialling
 from loadmonitor_router.conformance.frames import DAY_MS, LONG_LEASE_MS, describe, register
 from loadmonitor_router.conformance.results import Deviation
 from loadmonitor_router.conformance.stream import RouterStream
@@ -78,13 +79,13 @@ class Trial:
 
     def __init__(
         self,
-        address: str,
+        dialling: Dialling,
         timeout_seconds: float,
         known: Acquaintance,
         shut_down: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         """Prepare; nothing is dialled yet."""
-        self._address = address
+        self._dialling = dialling
         self.timeout_seconds = timeout_seconds
         self.known = known
         self.shut_down = shut_down
@@ -110,7 +111,7 @@ class Trial:
 
     def open(self) -> RouterStream:
         """Dial, and send nothing yet."""
-        stream = RouterStream(self._address, max(self.timeout_seconds, 2 * self.short_ms / 1_000))
+        stream = RouterStream(self._dialling, max(self.timeout_seconds, 2 * self.short_ms / 1_000))
         stream.dial()
         self._streams.append(stream)
         return stream
