@@ -43,15 +43,22 @@ def tls(pair: Pair, client_ca: Authority | None = None) -> dict[str, Any]:
     return settings if client_ca is None else settings | {"tls_client_ca_file": client_ca.ca_file}
 
 
-async def dial(bench: Bench, ca: Authority, client: Pair | None = None) -> Router:
+async def connect(bench: Bench, ca: Authority, client: Pair | None = None) -> grpc.aio.Channel:
     key, cert = (None, None) if client is None else (client.key.read_bytes(), client.cert.read_bytes())
     credentials = grpc.ssl_channel_credentials(ca.ca_file.read_bytes(), key, cert)
     options = [("grpc.use_local_subchannel_pool", 1)]
     channel = grpc.aio.secure_channel(bench.reporter.address, credentials, options=options)
-    await bench.stack.enter_async_context(channel)
+    return await bench.stack.enter_async_context(channel)
+
+
+def call(bench: Bench, channel: grpc.aio.Channel) -> Router:
     router = Router(LoadMonitorStub(channel).Monitor())
     bench.stack.callback(router.call.done)  # held until then: a call that nobody holds is cancelled
     return router
+
+
+async def dial(bench: Bench, ca: Authority, client: Pair | None = None) -> Router:
+    return call(bench, await connect(bench, ca, client))
 
 
 async def look(bench: Bench) -> None:
@@ -141,6 +148,21 @@ async def test_client_cas_are_exchanged_with_the_certificate(
     await (await dial(bench, others_as_seen, newcomer)).register("b")
     await bench.clock.advance(1_000)
     await before.report()
+
+
+async def test_a_connection_that_stands_opens_streams_after_its_client_ca_was_exchanged(
+    start: StartBench, ours: Authority, others: Authority
+) -> None:
+    bench = await start(**tls(ours.issue("worker"), ours))
+    authority = Authority(ours.folder / "as-it-was", ours.ca)
+    client = authority.issue("router-a", "router-a")
+    channel = await connect(bench, authority, client)
+    await call(bench, channel).register("before")
+    ours.ca_file.write_bytes(others.ca_file.read_bytes())
+    await look(bench)
+    await call(bench, channel).register("after")
+    with pytest.raises(grpc.aio.AioRpcError, match="UNAVAILABLE"):
+        await (await dial(bench, authority, client)).register("new")
 
 
 @pytest.mark.parametrize("fault", ["no certificate", "another CA", "expired"])
