@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import socket
 import ssl
 from pathlib import Path
 from typing import Any
@@ -163,6 +164,33 @@ async def test_a_connection_that_stands_opens_streams_after_its_client_ca_was_ex
     await call(bench, channel).register("after")
     with pytest.raises(grpc.aio.AioRpcError, match="UNAVAILABLE"):
         await (await dial(bench, authority, client)).register("new")
+
+
+def shake_hands(address: str, context: ssl.SSLContext, session: ssl.SSLSession | None) -> tuple[ssl.SSLSession, bool]:
+    """Return the session of a connection that speaks HTTP/2, and whether it was resumed."""
+    host, _, port = address.rpartition(":")
+    with (
+        socket.create_connection((host, int(port)), timeout=30) as plain,
+        context.wrap_socket(plain, server_hostname=host, session=session) as connection,
+    ):
+        connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\x04\0\0\0\0\0")
+        assert connection.recv(1)
+        assert connection.session is not None
+        return connection.session, connection.session_reused is True
+
+
+async def test_a_resumed_session_does_not_get_past_the_look_at_the_client_certificate(
+    start: StartBench, ours: Authority
+) -> None:
+    bench = await start(**tls(ours.issue("worker"), ours))
+    client = ours.issue("router", "router")
+    context = ssl.create_default_context(cafile=ours.ca_file)
+    context.set_alpn_protocols(["h2"])
+    context.load_cert_chain(client.cert, client.key)
+    session, _ = await asyncio.to_thread(shake_hands, bench.reporter.address, context, None)
+    await look(bench)
+    _, resumed = await asyncio.to_thread(shake_hands, bench.reporter.address, context, session)
+    assert not resumed
 
 
 @pytest.mark.parametrize("fault", ["no certificate", "another CA", "expired"])

@@ -56,7 +56,7 @@ class CertificateCache:
         )
 
     def fetch(self) -> grpc.ServerCertificateConfiguration | None:
-        """Return what has changed since the last handshake, or None. Any thread may call it."""
+        """Return what gRPC must take in before this handshake, or None. Any thread may call it."""
         try:
             return self._fresh.pop()
         except IndexError:
@@ -82,8 +82,13 @@ class CertificateCache:
             self._material = material
             self._fresh.append(_configuration(material))
             _logger.info("the certificate files have changed: new connections get the new ones")
-        elif self._told is not None:
-            _logger.info("the certificate files are as they were before")
+        else:
+            if self._told is not None:
+                _logger.info("the certificate files are as they were before")
+            if material.client_ca is not None:
+                # A TLS session that is resumed looks at no certificate again, so one that has expired would get in for days.
+                # gRPC can't switch that off; with a configuration anew it forgets the sessions.
+                self._fresh.append(_configuration(material))
         self._told = None
 
     def _read(self) -> Material:
