@@ -5,6 +5,7 @@ import json
 import logging
 import socket
 import ssl
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -327,6 +328,13 @@ async def test_an_encrypted_key_is_refused_without_asking_anybody(ours: Authorit
 def test_settings_that_promise_a_protection_they_do_not_give_are_refused(settings: dict[str, Any], fault: str) -> None:
     with pytest.raises(SettingError, match=fault):
         ReporterConfig(port=0, **settings)
+
+
+def test_a_star_that_ends_no_id_is_refused_since_it_would_stand_for_itself(ours: Authority) -> None:
+    allowed = ReporterConfig(port=0, **tls(ours.issue("worker"), ours), allow_router=("a=*", "a=b-*", "*.example=c"))
+    for pair in ("a=*-b", "a=b*c", "a=b**"):
+        with pytest.raises(SettingError, match="may only end an id"):
+            replace(allowed, allow_router=(pair,))
 
 
 @pytest.mark.parametrize("pair", ["a", "=b", "a=", ""])

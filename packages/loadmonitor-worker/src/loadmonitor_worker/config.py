@@ -146,6 +146,8 @@ class ReporterConfig:
                 raise SettingError(
                     "allow_router", pair, "is not allowed: NAME=ROUTER_ID is, such as spiffe://cluster/a=a"
                 )
+            if "*" in router_id[:-1]:
+                raise SettingError("allow_router", pair, "is not allowed: * may only end an id, as in ops=watch-*")
         if self.auth_token_file is not None and self.tls_cert_file is None and not is_loopback(self.host):
             raise SettingError(
                 "auth_token_file",
