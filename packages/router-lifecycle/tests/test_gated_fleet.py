@@ -5,7 +5,13 @@ import asyncio
 import pytest
 from publication_bench import Fleet
 
-from router_lifecycle import OperationTimeout, RegistrationFailed, SubmissionRejected, SubmissionUnknown
+from router_lifecycle import (
+    OperationTimeout,
+    RegistrationFailed,
+    RegistrationLost,
+    SubmissionRejected,
+    SubmissionUnknown,
+)
 from router_lifecycle.publication import (
     EngineGeneration,
     EngineRecord,
@@ -167,6 +173,22 @@ async def test_a_rejected_registration_stays_pending_and_training_goes_on() -> N
     assert isinstance(report.pending[generation_of(bench, 0)], SubmissionRejected)
     report = await bench.run(fleet.publish(fleet.gate.snapshot("actor"), 3))
     assert report.registered == [generation_of(bench, 0)]
+
+
+async def test_a_registration_that_the_router_lost_is_submitted_again_by_the_next_publication() -> None:
+    bench = Fleet(engines=1)
+    fleet = await bench.started()
+    await bench.run(fleet.recover("e0"))
+    generation = generation_of(bench, 0)
+    bench.bench.engines[0].becomes(Health.LOADING, bench.clock())
+    publishing = asyncio.create_task(fleet.publish(fleet.gate.snapshot("actor"), 2))
+    await bench.bench.pass_time(3.0)
+    bench.router.restart()
+    report = await bench.run(publishing)
+    assert isinstance(report.pending[generation], RegistrationLost), report
+    bench.bench.engines[0].becomes(Health.HEALTHY, bench.clock())
+    report = await bench.run(fleet.publish(fleet.gate.snapshot("actor"), 3))
+    assert report.registered == [generation]
 
 
 async def test_an_engine_that_cannot_be_stopped_is_named_and_holds_up_no_other() -> None:
