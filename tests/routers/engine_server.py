@@ -17,6 +17,8 @@ class EngineServer:
 
     def __init__(self, engine: FakeEngine) -> None:
         self._engine = engine
+        self.ready = asyncio.Event()
+        """Set once it listens, or refuses as it should."""
 
     @property
     def health(self) -> Health:
@@ -25,10 +27,18 @@ class EngineServer:
 
     async def serve(self, reserved: socket.socket) -> None:
         """Refuse connections on a port that is ours until the engine is up; then answer until cancelled."""
-        while self.health is Health.DOWN:
-            await asyncio.sleep(_LOOK_SECONDS)
+        async for health in self._healths():
+            if health is not Health.DOWN:
+                break
+            self.ready.set()
         async with await asyncio.start_server(self._talk, sock=reserved) as server:
+            self.ready.set()
             await server.serve_forever()
+
+    async def _healths(self) -> AsyncIterator[Health]:
+        while True:
+            yield self.health
+            await asyncio.sleep(_LOOK_SECONDS)
 
     async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         # Routers ask in gRPC's HTTP/2 too what speaks here: its first line is no request of HTTP/1.
@@ -85,8 +95,10 @@ class EngineServer:
 @contextlib.asynccontextmanager
 async def serving(engine: FakeEngine, reserved: socket.socket) -> AsyncIterator[None]:
     """Serve an engine on the bound socket that its URL names."""
-    task = asyncio.create_task(EngineServer(engine).serve(reserved))
+    server = EngineServer(engine)
+    task = asyncio.create_task(server.serve(reserved))
     try:
+        await server.ready.wait()
         yield
     finally:
         task.cancel()

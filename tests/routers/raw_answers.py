@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from urllib.parse import quote
 
 import httpx
+from sites import http_client
 from trial import Trial
 
 from router_lifecycle.testing import Health
@@ -49,7 +50,7 @@ async def exchanges(trial: Trial) -> dict[str, str]:
     engine = await trial.engine()
     down = await trial.engine(health=Health.DOWN)
     said: dict[str, str] = {}
-    async with httpx.AsyncClient(base_url=trial.place.url, trust_env=False, timeout=10) as http:
+    async with http_client(trial.place.url) as http:
 
         async def ask(name: str, method: str, path: str, **content: object) -> httpx.Response:
             trial.requests += 1

@@ -12,12 +12,16 @@ import os
 import platform
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
-COMMANDS = {"sglang_router": ("sglang_router.launch_router", "sglang-router", []), "smg": ("smg.cli", "smg", ["launch"])}
+COMMANDS = {
+    "sglang_router": ("sglang_router.launch_router", "sglang-router", []),
+    "smg": ("smg.cli", "smg", ["launch"]),
+}
 
 
-def run(main, log: str, arguments: list[str]) -> None:
+def run(main: Callable[[], None], log: str, arguments: list[str]) -> None:
     """Become a router."""
     file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
@@ -25,6 +29,12 @@ def run(main, log: str, arguments: list[str]) -> None:
     os.dup2(file, 2)
     sys.argv = ["router", *arguments]
     main()
+
+
+def say(line: str) -> None:
+    """Write one line."""
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
 
 
 def main() -> None:
@@ -35,10 +45,12 @@ def main() -> None:
     package = sys.argv[1]
     recorded = {Path(str(file.locate())).resolve() for file in distribution.files or ()}
     loaded = {
-        Path(file).resolve(): name for name, loaded in sys.modules.items() if (file := getattr(loaded, "__file__", None))
+        Path(file).resolve(): name
+        for name, loaded in sys.modules.items()
+        if (file := getattr(loaded, "__file__", None))
     }
     strangers = [file for file, name in loaded.items() if name.partition(".")[0] == package and file not in recorded]
-    print(
+    say(
         json.dumps(
             {
                 "distribution": distribution_name,
@@ -48,8 +60,7 @@ def main() -> None:
                 "modules": sorted(str(file) for file in loaded.keys() & recorded),
                 "strangers": sorted(map(str, strangers)),
             }
-        ),
-        flush=True,
+        )
     )
     children: set[int] = set()
     try:
@@ -61,13 +72,13 @@ def main() -> None:
                     run(module.main, rest[0], [*words, *rest[1:]])
                     os._exit(0)
                 children.add(child)
-                print(child, flush=True)
+                say(str(child))
             else:
                 child = int(rest[0])
                 os.kill(child, signal.SIGKILL)
                 os.waitpid(child, 0)
                 children.discard(child)
-                print(child, flush=True)
+                say(str(child))
     finally:
         for child in children:
             os.kill(child, signal.SIGKILL)

@@ -47,14 +47,16 @@ class Rounds:
 
     async def _release(self, version: str) -> None:
         keys = [key for key in self._keys if key[1] == version]
+        keys.sort(key=lambda key: SCENARIOS[key[0]].bound_seconds, reverse=True)
         async with AsyncExitStack() as stack:
             fake = FakeSite(version, stack)
             playing = [self._one(fake, key, self.fake[key]) for key in keys]
             try:
                 real = await stack.enter_async_context(released(version, self._folder))
             except Exception as error:  # noqa: BLE001 - each test of the release tells it
-                for future in (self.told[version], *(self.real[key] for key in keys)):
-                    future.set_exception(error)
+                self.told[version].set_exception(error)
+                for key in keys:
+                    self.real[key].set_exception(error)
             else:
                 self.told[version].set_result(real.told)
                 playing += [self._one(real, key, self.real[key]) for key in keys]

@@ -4,6 +4,7 @@ Each release runs from an isolated environment that holds its wheel; all scenari
 asks, and each test looks at its own. Engines are stood in for; nothing of the routers is.
 """
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,8 +38,8 @@ class RouterCase(OutcomeCase):
         assert self.fake is not None
         found, played = self.real.found, self.fake.found
         at_fake = f"{'the same' if played == found else '; '.join(played)}{self.difference and f' — {self.difference}'}"
-        measured = (str(self.real.requests), str(self.real.resubmitted), f"{self.real.seconds:.1f}")
-        measured += (str(self.fake.requests), f"{self.fake.seconds:.1f}")
+        measured = [str(self.real.requests), str(self.real.resubmitted), f"{self.real.seconds:.1f}"]
+        measured += [str(self.fake.requests), f"{self.fake.seconds:.1f}"]
         return [f"| **{self.name}** | {'; '.join(found)} | {at_fake} | {' | '.join(measured)} |"]
 
 
@@ -46,7 +47,7 @@ class RouterCase(OutcomeCase):
 def rounds(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rounds]:
     """Play what the selected tests are about."""
     keys = [
-        (item.callspec.params["scenario"], item.callspec.params["version"])
+        (str(item.callspec.params["scenario"]), str(item.callspec.params["version"]))
         for item in request.session.items
         if isinstance(item, pytest.Function) and item.get_closest_marker("scenario")
     ]
@@ -74,8 +75,8 @@ def test_a_released_router_and_the_fake_one_lead_to_the_outcome_in_the_table(
     assert told["distribution"] == ("smg" if version == SMG else "sglang-router")
     assert told["version"] == version.removeprefix("smg-")
     assert all(Path(file).is_relative_to(told["place"]) for file in told["modules"])
-    print(
-        f"{told['distribution']} {told['version']}, Python {told['python']}, from {told['place']}; stood in for: {STOOD_IN}"
+    sys.stdout.write(
+        f"{told['distribution']} {told['version']}, Python {told['python']}, from {told['place']}; stood in for: {STOOD_IN}\n"
     )
 
     case.real, case.fake = rounds.real[scenario, version].result(), rounds.fake[scenario, version].result()

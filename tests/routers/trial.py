@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-import httpx
-from sites import Flags, Place, Site
+from sites import Flags, Place, Site, http_client
 
 from router_lifecycle import (
     Answer,
@@ -34,9 +33,7 @@ class CountingTransport:
 
     def __init__(self, trial: "Trial", url: str, api_key: str | None) -> None:
         self._trial = trial
-        # Nothing is encrypted here, and reading the certificates of the system for each client would hold up all the others.
-        client = httpx.AsyncClient(trust_env=False, verify=False)  # noqa: S501
-        self._transport = HttpxTransport(url, api_key=api_key, client=client)
+        self._transport = HttpxTransport(url, api_key=api_key, client=http_client(url))
 
     async def send(self, request: Request, *, timeout_seconds: float) -> Answer:
         self._trial.requests += 1
@@ -109,8 +106,7 @@ class Trial:
             except RemovalFailed as error:
                 if not self._takes_up():
                     raise
-                assert error.observation is not None
-                assert error.observation.rows, "the router really has it still"
+                _is_still_there(error)
             else:
                 return
 
@@ -120,7 +116,10 @@ class Trial:
         return self.resubmitted <= RESUBMISSIONS.get(self.version, 0)
 
     async def _by_policy(
-        self, client: RouterLifecycleClient, spec: WorkerSpec, operation: Callable[[RegistrationHandle], Awaitable[Worker]]
+        self,
+        client: RouterLifecycleClient,
+        spec: WorkerSpec,
+        operation: Callable[[RegistrationHandle], Awaitable[Worker]],
     ) -> Worker:
         """Submit by the policy for routers that fail live workers.
 
@@ -149,6 +148,12 @@ class Trial:
         assert error.safe_to_resubmit is (spec.url not in await listed(client)), error
 
 
+def _is_still_there(error: RemovalFailed) -> None:
+    """Assert that a removal that is said to have failed left the worker where it was."""
+    assert error.observation is not None
+    assert error.observation.rows, error
+
+
 async def listed(client: RouterLifecycleClient) -> dict[str, Worker]:
     """Return the workers that the router lists, by URL."""
     return {worker.url: worker for worker in await client.list_workers()}
@@ -164,9 +169,11 @@ async def outcome(awaitable: Any) -> str:
 
 
 async def play(site: Site, flags: Flags, scenario: Any, bound_seconds: float) -> Trial:
-    """Play a scenario and return what it found out."""
+    """Play a scenario, when its turn comes, and return what it found out."""
     place = await site.place(flags)
     async with AsyncExitStack() as stack:
+        if not flags.alone:
+            await stack.enter_async_context(site.turns)
         trial = Trial(site.version, place, flags, stack)
         began = time.monotonic()
         async with asyncio.timeout(bound_seconds):
