@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 import json
-import os
+import random
 import shutil
 import socket
 import sys
@@ -33,7 +33,7 @@ _NEEDS = ("setproctitle", "aiohttp", "orjson", "fastapi", "uvicorn", "requests")
 # No wheel of 0.2.0 is for anything newer.
 _NEWEST_PYTHON = (3, 12)
 # Below the ports that the system gives out by itself, so that no connection takes one.
-_ports = itertools.count(20_000 + os.getpid() % 500 * 20)
+_PORTS = range(16_384, 32_768)
 
 
 @dataclass(frozen=True)
@@ -150,14 +150,14 @@ def http_client(url: str) -> httpx.AsyncClient:
 
 def free_port() -> int:
     """Return a port that nobody listens on and that the system doesn't give out by itself."""
-    for port in _ports:
+    while True:
         with socket.socket() as probe:
+            port = random.choice(_PORTS)
             try:
                 probe.bind(("127.0.0.1", port))
             except OSError:
                 continue
             return port
-    raise AssertionError("ports never end")
 
 
 class Site(ABC):
