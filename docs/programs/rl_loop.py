@@ -21,6 +21,7 @@ from collections.abc import Set as AbstractSet
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import Any, Protocol
+from uuid import uuid4
 
 import httpx
 
@@ -43,6 +44,7 @@ from router_lifecycle.testing import FakeEngine, FakeRouter, Health
 from router_lifecycle.testing.serving import serve
 
 MODEL = "actor"
+_GENERATE_SECONDS = 0.05
 
 
 class SimulatedEngine:
@@ -89,7 +91,10 @@ class SimulatedEngine:
             head = (await reader.readuntil(b"\r\n\r\n")).decode()
             lengths = [line.split(":")[1] for line in head.lower().splitlines() if line.startswith("content-length:")]
             body = await reader.readexactly(int(lengths[0]) if lengths else 0)
-            answer = json.dumps(self._answer(head.split()[1], body)).encode()
+            path = head.split()[1]
+            if path.startswith("/generate"):
+                await asyncio.sleep(_GENERATE_SECONDS)
+            answer = json.dumps(self._answer(path, body)).encode()
             writer.write(
                 b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s"
                 % (len(answer), answer)
@@ -234,7 +239,7 @@ LAUNCHERS: dict[str, Callable[[], EngineLauncher]] = {
 class Router(Protocol):
     """Where rollouts are sent."""
 
-    async def generate(self, http: httpx.AsyncClient) -> dict[str, Any] | None:
+    async def generate(self, http: httpx.AsyncClient, prompt: str) -> dict[str, Any] | None:
         """Return a response, or None when no engine gave one."""
 
 
@@ -244,9 +249,9 @@ class RealRouter:
 
     url: str
 
-    async def generate(self, http: httpx.AsyncClient) -> dict[str, Any] | None:
+    async def generate(self, http: httpx.AsyncClient, prompt: str) -> dict[str, Any] | None:
         """Let the router choose."""
-        answer = await http.post(f"{self.url}/generate", json={"text": "2+2="})
+        answer = await http.post(f"{self.url}/generate", json={"text": prompt})
         return answer.json() if answer.is_success else None
 
 
@@ -256,13 +261,13 @@ class PlayedRouter:
 
     fake: FakeRouter
 
-    async def generate(self, http: httpx.AsyncClient) -> dict[str, Any] | None:
+    async def generate(self, http: httpx.AsyncClient, prompt: str) -> dict[str, Any] | None:
         """Choose among what is routable."""
         routable = [worker.url for worker in self.fake.workers if worker.routable]
         if not routable:
             return None
         try:
-            answer = await http.post(f"{random.choice(routable)}/generate", json={"text": "2+2="})  # noqa: S311 - it balances
+            answer = await http.post(f"{random.choice(routable)}/generate", json={"text": prompt})  # noqa: S311 - it balances
         except httpx.TransportError:
             return None
         return dict(answer.json())
@@ -325,16 +330,21 @@ class Loop:
 
     async def roll_out(self, requests: int) -> None:
         """Send requests through the router, and keep what the guard lets pass."""
-        for _ in range(requests):
-            body = await self.router.generate(self.http)
-            if body is None:
-                self.unanswered += 1
-                continue
-            try:
-                check_response(self.guard, body, model=MODEL, source=f"engine {body['text']}")
-            except StaleWeightError as error:
-                self.refused.append(error)
-            self.served += 1
+        # At once, as trainers do: a router may send requests that follow each other to one engine.
+        async with asyncio.TaskGroup() as group:
+            for _ in range(requests):
+                group.create_task(self._ask())
+
+    async def _ask(self) -> None:
+        body = await self.router.generate(self.http, f"{uuid4()} is")
+        if body is None:
+            self.unanswered += 1
+            return
+        self.served += 1
+        try:
+            check_response(self.guard, body, model=MODEL, source=f"engine {body['text']}")
+        except StaleWeightError as error:
+            self.refused.append(error)
 
     async def lose_and_recover(self, engine_id: str) -> None:
         """Kill an engine as an out-of-memory kill would, find it dead, and recover it."""

@@ -47,7 +47,7 @@ class Fleet:
         self.bench = Bench(version)
         self.router: FakeRouter = self.bench.router
         self.clock: ManualClock = self.bench.clock
-        self.hosts = itertools.count(10)
+        self.hosts = itertools.count(30_001)
         self.fakes: dict[str, FakeEngine] = {}
         self.url_of: dict[str, str] = {}
         self.generation_at: dict[str, str] = {}
@@ -68,7 +68,7 @@ class Fleet:
         self.version = 0
 
     async def start(self, generation: EngineGeneration, *, avoid_urls: AbstractSet[str]) -> WorkerSpec:
-        url = f"http://10.0.1.{next(self.hosts)}:30000"
+        url = f"http://10.0.0.1:{next(self.hosts)}"
         assert url not in avoid_urls
         self.fakes[generation.generation_id] = FakeEngine(url)
         self.router.add_engine(self.fakes[generation.generation_id])
