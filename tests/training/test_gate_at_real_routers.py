@@ -5,30 +5,15 @@ The engines are simulated (docs/programs/rl_loop.py); nothing of the routers is.
 
 import asyncio
 import re
-import sys
 from pathlib import Path
 
 import pytest
+from rl_program import trained
 from sites import SMG, Flags, released
 
-PROGRAM = Path(__file__).parents[2] / "docs" / "programs" / "rl_loop.py"
 VERSIONS = ("0.2.4", "0.3.2", SMG)
 # The first of a fresh machine waits for the wheel.
 pytestmark = pytest.mark.timeout(600)
-
-
-async def trained(url: str, steps: int, *arguments: str) -> tuple[int | None, str]:
-    command = (sys.executable, str(PROGRAM), "--router-url", url, "--steps", str(steps), "--requests", "30", *arguments)
-    process = await asyncio.create_subprocess_exec(
-        *command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
-    )
-    try:
-        output, _ = await process.communicate()
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-    return process.returncode, output.decode()
 
 
 def check(version: str, red: tuple[int | None, str], greens: list[tuple[int | None, str]], recoveries: int) -> None:
@@ -55,7 +40,8 @@ async def red_and_green(version: str, folder: Path, loops: int, steps: int) -> N
 
         async def train(name: str, steps: int, *arguments: str) -> tuple[int | None, str]:
             place = await site.place(Flags(alone=name))
-            return await trained(place.url, steps, *arguments)
+            options = ("--router-url", place.url, "--steps", str(steps), "--requests", "30")
+            return await trained(*options, *arguments)
 
         red, *greens = await asyncio.gather(
             train("red", 2, "--no-gate"), *(train(f"green {n}", steps) for n in range(loops))
