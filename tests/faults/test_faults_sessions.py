@@ -12,7 +12,8 @@ from proxy import Proxy
 
 from loadmonitor_router import Freshness, LoadMonitor, WorkerLoad, WorkerTarget
 from loadmonitor_worker import LoadReporter, ReporterConfig, start_load_reporter
-from loadmonitor_worker.testing import FakeSource, ManualClock, ManualTimer
+from loadmonitor_worker.interfaces import TimerHandle
+from loadmonitor_worker.testing import FakeSource, ManualClock
 
 pytestmark = pytest.mark.timeout(180)
 
@@ -54,7 +55,7 @@ class SteppedClock(ManualClock):
     def unix_ms(self) -> int:
         return self._common.unix_ms() + self.step_ms
 
-    def call_at(self, when_ns: int, callback: Callable[[], None]) -> ManualTimer:
+    def call_at(self, when_ns: int, callback: Callable[[], None]) -> TimerHandle:
         return self._common.call_at(when_ns, callback)
 
 

@@ -19,6 +19,11 @@ class Submission:
     times_new: int = 0
     """How often an operation that may submit began with a handle that says `new`."""
     adopts: bool = False
+    is_alone: bool = True
+    """Whether nobody acted on its URL since it was there, nor so shortly before that it may still have effects.
+
+    A router has one record per URL and tells of no entry whose submission it came of, so overlapping ones can't be told apart.
+    """
     was_only_submitted: bool = True
     """Whether nothing but `register` was asked about it."""
     over_since: float | None = None
@@ -113,7 +118,9 @@ class Truth:
         )
 
     def promise(self, submission: Submission, promise: str) -> None:
-        """Note that a submission is over, as the client says."""
+        """Note that a submission is over, as the client says; of overlapping ones it can only say so of the URL."""
+        if not submission.is_alone:
+            return
         posts = len(self.posts_of(submission))
         if submission.over_since is None or posts > submission.posts_then:
             submission.over_since, submission.promise, submission.posts_then = self.now(), promise, posts
@@ -135,7 +142,7 @@ class Truth:
         posts = self.posts_of(submission)
         is_new = submission.handle.phase is Phase.NEW
         is_over = submission.over_since is not None and len(posts) <= submission.posts_then
-        if posts and posts[-1].router_status == 202 and not is_over:
+        if posts and posts[-1].router_status == 202 and not is_over and submission.is_alone:
             self.claim(not is_new, f"the router accepted it, and the handle says new: {submission.handle}")
         if not posts and not submission.adopts and submission.was_only_submitted:
             self.claim(is_new, f"nothing was sent, and the handle says {submission.handle.phase}")

@@ -561,7 +561,8 @@ async def test_a_delete_that_never_left_is_sent_as_soon_as_the_router_is_back() 
     await clock.run(client.wait_until_absent(handle))
     assert script.count("DELETE") == 2
     assert (handle.deletes, handle.answer, handle.done) == (1, "accepted", True)
-    assert clock() < 1.0
+    # 2 s of it are for the record of the removal to go.
+    assert clock() < 3.0
 
 
 @pytest.mark.parametrize(("version", "dies"), [("0.2.4", False), ("0.3.2", True), (SMG, False)])

@@ -62,6 +62,10 @@ class Link:
         self._dialect: Dialect | None = None
         self._poller = Poller(clock, sleep, random)
 
+    async def rest(self, seconds: float, operation: Operation) -> None:
+        """Wait, but not beyond the deadline."""
+        await self._sleep(max(0.0, min(seconds, operation.deadline.at_seconds - self.now())))
+
     def now(self) -> float:
         """Return seconds on the clock that never steps."""
         return self._clock()

@@ -23,6 +23,9 @@ from router_lifecycle.handle import RemovalHandle
 from router_lifecycle.observation import Observation
 
 _UNDER_WAY = (RemoveSign.REMOVING, RemoveSign.DRAINING)
+# A router looks for the end of a job in steps of up to 2 s, and then deletes the record of the URL, whosever it is by then: what is
+# submitted on the same URL before that is without a record, and looks lost while the router still works on it.
+_RECORD_OUTLIVES_JOB_SECONDS = 2.0
 _MAY_COME_BACK = (RemoveSign.ADDING, RemoveSign.QUIET, RemoveSign.UNTRACED)
 
 
@@ -68,6 +71,8 @@ class Remover:
         if handle.done:
             return
         await self._link.poll(look, operation)
+        if machine.state is RemoveState.GONE and handle.deletes:
+            await self._link.rest(_RECORD_OUTLIVES_JOB_SECONDS, operation)
         self._conclude(operation, handle, machine, gave_up=gave_up, until_sent=until_sent)
 
     async def _step(

@@ -73,6 +73,8 @@ class RegistrationHandle(BaseModel, validate_assignment=True):
     def to_removal(self) -> "RemovalHandle":
         """Return the handle of a removal of what was submitted with this one."""
         came_to_be = self.row_seen and self.listed_before is False
+        # An earlier removal may have sent a DELETE, whose job took over the record.
+        asked_before = self.phase in (Phase.REMOVING, Phase.UNRESOLVED)
         return RemovalHandle(
             router=self.router,
             url=self.url,
@@ -80,6 +82,7 @@ class RegistrationHandle(BaseModel, validate_assignment=True):
             may_be_pending=self.may_be_pending and not came_to_be,
             submitted_at_unix_seconds=self.submitted_at_unix_seconds,
             unlisted_before=self.listed_before is False,
+            asked_at_unix_seconds=self.submitted_at_unix_seconds if asked_before else None,
         )
 
 

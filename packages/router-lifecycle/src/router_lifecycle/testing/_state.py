@@ -126,13 +126,13 @@ class RouterState:
         """Start a router at a time of the clock, with the epoch that belongs to the clock's zero."""
         self.profile = profile
         self.options = options
-        self.now = now_seconds
+        self.now: float = now_seconds
         self.entries: dict[str, Entry] = {}
         self.records: dict[str, JobRecord] = {}
         self.reserved_ids: dict[str, str] = {}
         self.creating: dict[str, PostedWorker] = {}
         self._events = events
-        self.random = Random(seed)  # noqa: S311 - ids and failures of a fake
+        self.random: Random = Random(seed)  # noqa: S311 - ids and failures of a fake
         self._engines = engines
         self._epoch_seconds = epoch_seconds
         self._due: list[tuple[float, int, Process]] = []

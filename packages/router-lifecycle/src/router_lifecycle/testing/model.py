@@ -28,7 +28,7 @@ class RouterModel:
 
     def __init__(self, state: RouterState) -> None:
         """Serve a state."""
-        self.state = state
+        self.state: RouterState = state
         self._waiting: deque[tuple[JobType, str, Process]] = deque()
         self._running = 0
 

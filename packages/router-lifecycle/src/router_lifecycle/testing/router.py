@@ -98,8 +98,8 @@ class FakeRouter:
         self.profile: RouterProfile = PROFILES[version]
         self.clock: Callable[[], float] = ManualClock() if clock is None else clock
         self._sleep = self.clock.sleep if isinstance(self.clock, ManualClock) else asyncio.sleep
-        self.options = RouterOptions() if options is None else options
-        self.faults = FaultPlan()
+        self.options: RouterOptions = RouterOptions() if options is None else options
+        self.faults: FaultPlan = FaultPlan()
         self.requests: list[SeenRequest] = []
         self.aborts: dict[tuple[str, int], Callable[[], None]] = {}
         """How to break the connection of a peer; filled by whoever serves the fake over sockets."""
