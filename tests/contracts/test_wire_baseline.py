@@ -6,9 +6,10 @@ import sysconfig
 from pathlib import Path
 
 import pytest
+from google.protobuf import descriptor_pool, message_factory
 from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
 
-from loadmonitor_proto import DESCRIPTOR
+from loadmonitor_proto import DESCRIPTOR, RankLoad
 
 PACKAGE = Path(__file__).parents[2] / "packages" / "loadmonitor-proto"
 PROTO = Path("proto", DESCRIPTOR.name)
@@ -50,6 +51,22 @@ def test_the_baseline_is_the_part_of_the_contract_below_100() -> None:
     extension_enum = {line for line in ours if line.startswith("WorkerState ")}
     assert contract_lines(baseline) == ours - extension_enum
     assert all(field.number < 100 for message in baseline.message_type for field in message.field)
+
+
+def test_a_peer_of_the_published_contract_skips_the_names_of_unknown_fields_and_reads_zero() -> None:
+    pool = descriptor_pool.DescriptorPool()
+    built = buf("build", "baseline", "--output", "-", folder=PACKAGE)
+    (baseline,) = FileDescriptorSet.FromString(built.stdout).file
+    pool.AddSerializedFile(baseline.SerializeToString())
+    published = message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{baseline.package}.RankLoad"))
+    values = {field.name: 1 for field in published.DESCRIPTOR.fields}
+    assert len(values) == 14
+    known = RankLoad(**values)  # type: ignore[arg-type] # 1 is a value of every field
+    assert known.SerializeToString() == published(**values).SerializeToString()
+    known.ClearField("num_waiting_uncached_tokens")
+    known.unknown_field_numbers.append(5)
+    received = published.FromString(known.SerializeToString())
+    assert {name for name in values if getattr(received, name) != 1} == {"num_waiting_uncached_tokens"}
 
 
 def test_the_contract_keeps_the_baseline(package: Path) -> None:

@@ -25,6 +25,8 @@ def fill(message: Message, random: Random) -> Message:
             for child in [children.add() for _ in range(random.randrange(4))] if field.is_repeated else [children]:
                 child.SetInParent()
                 fill(child, random)
+        elif field.is_repeated:
+            getattr(message, field.name).extend(_value(field, random) for _ in range(random.randrange(4)))
         else:
             setattr(message, field.name, _value(field, random))
     return message

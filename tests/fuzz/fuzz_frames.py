@@ -60,7 +60,10 @@ def _fill(message: Any, values: dict[str, Any]) -> Any:
             _fill(getattr(message, name), value)
         elif isinstance(value, list):
             for item in value:
-                _fill(getattr(message, name).add(), item)
+                if isinstance(item, dict):
+                    _fill(getattr(message, name).add(), item)
+                else:
+                    getattr(message, name).append(item)
         else:
             setattr(message, name, value)
     return message

@@ -3,15 +3,11 @@
 Each environment holds one generation of grpcio-health-checking, with the protobuf that it insists on.
 """
 
-import os
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from isolated_reporter import output_beside
 
-PACKAGES = Path(__file__).parents[2] / "packages"
-UV = os.environ.get("UV", "uv")
 CLIENTS = [
     pytest.param("1.85.1", id="protobuf 7"),
     pytest.param("1.71.2" if sys.version_info < (3, 14) else "1.76.0", id="protobuf 5 or 6"),
@@ -56,17 +52,5 @@ asyncio.run(main())
 @pytest.mark.parametrize("order", ["client first", "reporter first"])
 @pytest.mark.parametrize("release", CLIENTS)
 def test_the_usual_health_client_is_understood_beside_its_own_copy_of_the_messages(release: str, order: str) -> None:
-    command = [UV, "run", "--quiet", "--isolated", "--no-project", "--python", sys.executable]
-    for package in ("loadmonitor-proto", "loadmonitor-worker[load-reporter]"):
-        command += ["--with-editable", str(PACKAGES / package)]
-    command += ["--with", f"grpcio-health-checking=={release}"]
-    run = subprocess.run(
-        [*command, "python", "-W", "error", "-c", PROGRAM, order],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=55,
-    )
-    assert run.returncode == 0, run.stderr
-    [shown] = run.stdout.splitlines()
+    [shown] = output_beside(f"grpcio-health-checking=={release}", PROGRAM, order).splitlines()
     assert shown.startswith(f"{release} ")

@@ -330,19 +330,3 @@ async def eviction(trial: Trial) -> None:
     trial.found.append(f"after 380 s: {await outcome(client.register(handle, timeout=380))}")
     comes_up(engine, 0)
     trial.found.append(f"then the engine starts: {await outcome(client.wait_until_active(handle, timeout=60))}")
-
-
-@scenario("full queue", Flags(startup_timeout_seconds=None), alone=True, is_long=True, bound_seconds=300)
-async def full_queue(trial: Trial) -> None:
-    client = await trial.client(request_timeout_seconds=5.0)
-    accepted = 0
-    for number in range(1_100):
-        # Nobody listens on any of these addresses of the loopback interface.
-        spec = spec_of_url(f"http://127.1.{number // 250}.{number % 250 + 1}:30000")
-        end = await outcome(client.submit(spec))
-        if end != "done":
-            trial.found.append(f"then: {end}")
-            break
-        accepted += 1
-    trial.found.insert(0, f"accepted: {accepted if accepted < 1_100 else 'all 1,100'}")
-    trial.found.append(f"the list can {'still' if await outcome(client.list_workers()) == 'done' else 'not'} be read")

@@ -30,8 +30,8 @@ START_SECONDS = 120
 # Of the scenarios that share a router; those that have one to themselves spend their time waiting.
 _AT_ONCE = 3
 _NEEDS = ("setproctitle", "aiohttp", "orjson", "fastapi", "uvicorn", "requests")
-# No wheel of 0.2.0 is for anything newer.
-_NEWEST_PYTHON = (3, 12)
+# There is no wheel for anything newer.
+_NEWEST_OF_0_2_0 = (3, 12)
 # Below the ports that the system gives out by itself, so that no connection takes one.
 _PORTS = range(16_384, 32_768)
 
@@ -213,7 +213,7 @@ async def released(version: str, folder: Path) -> AsyncIterator[RealSite]:
     uv = shutil.which("uv")
     assert uv is not None, "uv runs the routers"
     package, requirement = ("smg", "smg==1.13.0") if version == SMG else ("sglang_router", f"sglang-router=={version}")
-    python = sys.executable if sys.version_info[:2] <= _NEWEST_PYTHON else "3.12"
+    python = "3.12" if version == "0.2.0" and sys.version_info[:2] > _NEWEST_OF_0_2_0 else sys.executable
     command = [uv, "run", "--quiet", "--isolated", "--no-project", "--python", python, "--with", requirement]
     command += [word for need in _NEEDS for word in ("--with", need)]
     command += ["python", str(HERE / "release_program.py"), package]

@@ -28,6 +28,7 @@ RankLoad 14 optional double prefill_throughput
 RankLoad 100 optional int64 prefill_uncached_tokens_total
 RankLoad 101 optional int64 prefill_busy_us_total
 RankLoad 102 optional int64 generated_tokens_total
+RankLoad 103 repeated uint32 unknown_field_numbers
 
 LoadReport 1 string source_instance_id
 LoadReport 2 uint64 sequence_id

@@ -302,6 +302,16 @@ def hide_state_of_every_second(report: wire.LoadReport) -> None:
         report.ClearField("worker_state")
 
 
+def forget(*numbers: int) -> Callable[[wire.LoadReport], None]:
+    def change(report: wire.LoadReport) -> None:
+        rank = report.ranks[0]
+        rank.unknown_field_numbers.extend(numbers)
+        for number in numbers:
+            setattr(rank, rank.DESCRIPTOR.fields_by_number[number].name, 0)
+
+    return change
+
+
 SLOW: Overrides = {"least_interval_ms": 100}
 """So that a machine with much else to do doesn't hide that reports come too often."""
 
@@ -370,6 +380,10 @@ FAULTS = [
     Fault("REPORT-5", "an age without a dated rank", worker=reports(undate)),
     Fault("REPORT-5", "no age in every second report", worker=reports(hide_age_of_every_second)),
     Fault("REPORT-6", "reports queue up", {"offer": queue_all}),
+    Fault("REPORT-7", "a field named as unknown is sent", worker=reports(lambda r: r.ranks[0].unknown_field_numbers.append(5))),
+    Fault("REPORT-7", "requests are named as unknown", worker=reports(forget(3))),
+    Fault("REPORT-7", "names in disorder", worker=reports(forget(12, 5))),
+    Fault("REPORT-7", "a name twice", worker=reports(forget(5, 5))),
     Fault("STATE-1", "the state is told in every second report", worker=reports(hide_state_of_every_second)),
     Fault("ACK-1", "the window is passed over", {"has_credit": True}),
     Fault("ACK-1", "an acknowledgement counts for one report", {"acknowledged": acknowledge_one}),

@@ -331,7 +331,11 @@ class ModelWorker:
         return now
 
     def ranks(self, now_ms: int) -> list[wire.RankLoad]:
-        return [wire_rank(rank, snapshot_time_unix_ms=now_ms - self.stamp_age_ms) for rank in range(2)]
+        stamp = now_ms - self.stamp_age_ms
+        return [
+            wire_rank(0, snapshot_time_unix_ms=stamp),
+            wire_rank(1, snapshot_time_unix_ms=stamp, num_total_tokens=None, cache_hit_rate=None),
+        ]
 
     def build(self) -> wire.LoadReport:
         self.sequence_id += 1

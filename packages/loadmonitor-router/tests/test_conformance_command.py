@@ -5,6 +5,7 @@ import json
 import os
 import pty
 import signal
+import socket
 import sysconfig
 from asyncio.subprocess import PIPE
 from pathlib import Path
@@ -83,7 +84,16 @@ async def test_an_address_where_nobody_listens_is_one_line_on_stderr_and_exits_1
     async with ScriptedWorker() as gone:
         address = gone.address
     code, lines, err = await run(address, "--timeout", "0.5")
-    assert (code, lines, err) == (1, [], f"loadmonitor: {address}: no connection within 0.5 s\n")
+    assert (code, lines) == (1, [])
+    assert err.startswith(f"loadmonitor: {address}: no connection within 0.5 s: ")
+    assert err.endswith("Connection refused\n")
+
+
+async def test_a_port_that_accepts_and_says_nothing_is_told_apart_from_a_closed_one() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        host, port = silent.getsockname()
+        _, _, err = await run(f"{host}:{port}", "--timeout", "0.5")
+    assert err == f"loadmonitor: {host}:{port}: no connection within 0.5 s\n"
 
 
 async def test_an_interrupt_ends_with_130_and_without_a_traceback() -> None:

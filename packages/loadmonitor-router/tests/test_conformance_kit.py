@@ -19,19 +19,19 @@ from loadmonitor_router.conformance import CHECKS, ClauseResult, Outcome, check_
 from loadmonitor_router.testing import ScriptedWorker
 
 CLAUSES = [check.clause for check in CHECKS]
-EXTENSIONS = {"OPEN-4", "OPEN-5", "OPEN-6", "REPORT-4", "REPORT-5", "ACK-1", "ACK-2", "ACK-3", "END-4"}
+EXTENSIONS = {"OPEN-4", "OPEN-5", "OPEN-6", "REPORT-4", "REPORT-5", "REPORT-7", "ACK-1", "ACK-2", "ACK-3", "END-4"}
 STATES = {"STATE-1", "STATE-2", "STATE-3", "STATE-4"}
 ROUTERS_ONLY = {"END-3"}
-HIDDEN = ROUTERS_ONLY | STATES - {"STATE-1"}
+HIDDEN = ROUTERS_ONLY | {"REPORT-8"} | STATES - {"STATE-1"}
 
 # What isn't passed, by the Worker that was asked.
 CONFORMING: dict[Callable[[], ModelWorker], dict[Outcome, set[str]]] = {
     ModelWorker: {Outcome.NOT_TESTABLE: {"REPORT-4"} | HIDDEN},
     AlignedWorker: {Outcome.NOT_TESTABLE: {"REPORT-4"} | HIDDEN},
     StaleWorker: {Outcome.NOT_TESTABLE: HIDDEN},
-    UnreachableWorker: {Outcome.NOT_TESTABLE: {"REPORT-4"} | HIDDEN},
+    UnreachableWorker: {Outcome.NOT_TESTABLE: {"REPORT-4", "REPORT-7"} | HIDDEN},
     SmallWorker: {Outcome.NOT_TESTABLE: {"REPORT-4", "REPORT-6"} | HIDDEN},
-    FirstVersionWorker: {Outcome.NOT_OFFERED: EXTENSIONS | STATES, Outcome.NOT_TESTABLE: ROUTERS_ONLY},
+    FirstVersionWorker: {Outcome.NOT_OFFERED: EXTENSIONS | STATES | {"REPORT-8"}, Outcome.NOT_TESTABLE: ROUTERS_ONLY},
 }
 Verdicts = dict[Callable[[], ModelWorker], dict[str, ClauseResult]]
 
@@ -108,7 +108,7 @@ async def test_a_server_without_the_service_is_no_worker() -> None:
 async def test_nobody_at_the_address_is_an_error_and_no_verdict() -> None:
     async with ScriptedWorker() as server:
         address = server.address
-    with pytest.raises(NoReporterError, match=r"no connection within 0\.5 s"):
+    with pytest.raises(NoReporterError, match=r"no connection within 0\.5 s: .*Connection refused"):
         await anext(check_worker(address, timeout_seconds=0.5))
 
 

@@ -42,7 +42,7 @@ workers = st.builds(
     st.integers(0, 9),
     st.integers(0, 100),
     st.integers(0, 3_000),
-    st.floats(0, 1),
+    st.none() | st.floats(0, 1),
     freshness=freshness,
     age_ms=st.floats(0, 60_000),
     worker_state=st.none() | st.sampled_from(WorkerState),

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -50,8 +51,8 @@ def test_a_complete_report_keeps_every_value() -> None:
     assert (decoded.worker_state, decoded.active_routers) == (WorkerState.DRAINING, 2)
     assert decoded.receipt is RECEIPT
     (load,) = decoded.ranks
-    for field in wire.RankLoad.DESCRIPTOR.fields:
-        assert getattr(load, field.name) == getattr(rank, field.name), field.name
+    for name in {field.name for field in wire.RankLoad.DESCRIPTOR.fields} - {"unknown_field_numbers"}:
+        assert getattr(load, name) == getattr(rank, name), name
 
 
 def test_what_the_wire_can_only_write_as_zero_or_minus_one_is_unknown() -> None:
@@ -67,6 +68,31 @@ def test_what_the_wire_can_only_write_as_zero_or_minus_one_is_unknown() -> None:
     assert (decoded.worker_state, decoded.active_routers, decoded.last_error) == (None, None, None)
     assert (decoded.worker.worker_addr, decoded.worker.worker_type) == (None, None)
     assert (decoded.worker.model, decoded.worker.zone) == (None, None)
+
+
+@pytest.mark.clause("REPORT-8")
+@pytest.mark.parametrize("name", wire.UNKNOWABLE_FIELDS.values())
+def test_a_field_that_is_named_as_unknown_is_unknown_and_no_other_is(name: str) -> None:
+    known = decode(wire_report(1, ranks=[wire_rank(0)])).ranks[0]
+    (load,) = decode(wire_report(1, ranks=[wire_rank(0, **{name: None})])).ranks
+    assert getattr(load, name) is None
+    assert load == replace(known, **{name: None})  # type: ignore[arg-type] # the names stand in the contract
+
+
+@pytest.mark.clause("REPORT-8")
+def test_a_number_that_names_a_field_yet_to_be_invented_is_passed_over() -> None:
+    rank = wire_rank(0, token_usage=None)
+    rank.unknown_field_numbers.append(4_000)
+    (load,) = decode(wire_report(1, ranks=[rank])).ranks
+    assert load.token_usage is None
+    assert load.num_used_tokens == 50_000
+
+
+@pytest.mark.clause("REPORT-8")
+def test_a_worker_of_the_first_version_names_nothing_and_its_zeros_are_read_as_before() -> None:
+    rank = wire_rank(0, **dict.fromkeys(wire.UNKNOWABLE_FIELDS.values(), 0))
+    (load,) = decode(wire_report(1, ranks=[rank])).ranks
+    assert [getattr(load, name) for name in wire.UNKNOWABLE_FIELDS.values()] == [0] * 6
 
 
 def test_a_measured_zero_stays_zero() -> None:
@@ -113,6 +139,17 @@ def one_rank(**fields: float) -> Callable[[], wire.LoadReport]:
     return lambda: wire_report(1, ranks=[wire_rank(0), wire_rank(5, **fields)])
 
 
+def naming(number: int) -> Callable[[], wire.LoadReport]:
+    """Name a field as unknown by its number, whatever its value."""
+
+    def make() -> wire.LoadReport:
+        rank = wire_rank(5)
+        rank.unknown_field_numbers.append(number)
+        return wire_report(1, ranks=[rank])
+
+    return make
+
+
 INVALID: dict[str, tuple[Callable[[], wire.LoadReport], DropReason, str, int | None]] = {
     "no source instance": (
         lambda: wire_report(1, source_instance_id=" "), DropReason.NO_SOURCE_INSTANCE, "source_instance_id", None,
@@ -150,9 +187,13 @@ INVALID: dict[str, tuple[Callable[[], wire.LoadReport], DropReason, str, int | N
         one_rank(num_running_reqs=257), DropReason.OVER_CAPACITY, "num_running_reqs", 5,
     ),
     "utilization of -0.5": (one_rank(utilization=-0.5), DropReason.NEGATIVE, "utilization", 5),
+    "told and unknown": (naming(6), DropReason.NOT_UNKNOWABLE, "num_used_tokens", 5),
+    "requests unknown": (naming(4), DropReason.NOT_UNKNOWABLE, "num_waiting_reqs", 5),
+    "an optional field unknown": (naming(14), DropReason.NOT_UNKNOWABLE, "prefill_throughput", 5),
 }  # fmt: skip
 
 
+@pytest.mark.clause("REPORT-8")
 @pytest.mark.parametrize("case", INVALID)
 def test_a_report_that_breaks_a_rule_is_refused_by_name(case: str) -> None:
     make, reason, field, dp_rank = INVALID[case]
@@ -218,6 +259,7 @@ def wire_reports(draw: st.DrawFn) -> wire.LoadReport:
             max_running_requests=draw(counts),
             token_usage=draw(rates),
             utilization=draw(rates),
+            unknown_field_numbers=draw(st.lists(st.sampled_from([3, 5, 6, 7, 10, 103, 200]), max_size=3)),
         )
         for _ in range(draw(st.integers(0, 3)))
     ]
@@ -242,9 +284,10 @@ def test_a_report_that_is_accepted_keeps_every_promise(report: wire.LoadReport) 
     assert decoded.status is not ReportStatus.UNREACHABLE or decoded.last_error
     for load in decoded.ranks:
         assert load.dp_rank >= 0
-        assert load.max_total_num_tokens is None or 0 <= load.num_used_tokens <= load.max_total_num_tokens
+        used = load.num_used_tokens
+        assert load.max_total_num_tokens is None or used is None or 0 <= used <= load.max_total_num_tokens
         assert load.max_running_requests is None or 0 <= load.num_running_reqs <= load.max_running_requests
         assert load.max_total_num_tokens != 0
         assert load.snapshot_time_unix_ms is None or load.snapshot_time_unix_ms > 0
-        assert 0 <= load.token_usage < math.inf
+        assert load.token_usage is None or 0 <= load.token_usage < math.inf
         assert load.utilization is None or 0 <= load.utilization < math.inf

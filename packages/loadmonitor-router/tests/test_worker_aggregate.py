@@ -37,7 +37,8 @@ def test_finite_values_stay_finite_together() -> None:
     assert row is not None
     assert row.gen_throughput == most
     assert row.token_usage is not None
-    assert row.token_usage <= row.max_token_usage == most
+    assert row.max_token_usage == most
+    assert row.token_usage <= most
 
 
 def test_counts_add_up_and_one_stuck_rank_shows() -> None:

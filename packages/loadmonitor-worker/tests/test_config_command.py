@@ -25,7 +25,8 @@ def test_each_setting_is_printed_with_its_origin(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("LOADMONITOR_STALE_AFTER_MS", "2000")
     monkeypatch.setenv("LOADMONITOR_LISTEN", "0.0.0.0:7")
     monkeypatch.setenv("LOADMONITOR_SELECT", "engine=0")
-    shown = rows("--show-origin", "--source", "synthetic", "--port", "8")
+    engine = ("--engine-url", "http://127.0.0.1:1", "--max-running-requests", "8")
+    shown = rows("--show-origin", "--source", "vllm-metrics", *engine, "--port", "8")
     assert shown.keys() == {field.name for field in fields(SidecarConfig)}
     assert shown["stale_after_ms"] == {
         "setting": "stale_after_ms",
@@ -38,7 +39,10 @@ def test_each_setting_is_printed_with_its_origin(monkeypatch: pytest.MonkeyPatch
     assert (shown["port"]["value"], shown["port"]["origin"]) == (8, "--port")
     assert (shown["select"]["value"], shown["select"]["default"]) == (["engine=0"], [])
     assert (shown["model"]["value"], shown["model"]["origin"]) == (None, "default")
-    assert rows("--source", "synthetic")["source"] == {"setting": "source", "value": "synthetic"}
+    assert rows("--source", "mapping", "--mapping", "vllm", *engine)["source"] == {
+        "setting": "source",
+        "value": "mapping",
+    }
 
 
 def test_columns_show_what_is_not_set_as_a_dash() -> None:
@@ -47,6 +51,30 @@ def test_columns_show_what_is_not_set_as_a_dash() -> None:
     assert head.split() == ["SETTING", "VALUE", "ORIGIN", "VARIABLE", "DEFAULT"]
     assert ["model", "-", "default", "LOADMONITOR_MODEL", "-"] in [line.split() for line in lines]
     assert ["remote_drain", "false", "default", "LOADMONITOR_REMOTE_DRAIN", "false"] in [line.split() for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "wrong"),
+    [
+        (("--source", "synthetic", "--dp-size", "0"), "--dp-size 0 is not allowed"),
+        (
+            ("--source", "sglang-http", "--engine-url", "file:///etc/passwd"),
+            "engine_url='file:///etc/passwd' is not allowed",
+        ),
+        (
+            ("--source", "sglang-shm", "--engine-url", "http://127.0.0.1:1"),
+            "--engine-url belongs to --source sglang-http",
+        ),
+        (("--source", "vllm-metrics"), "--source vllm-metrics needs --engine-url"),
+        (("--source", "vllm-metrics", "--engine-url", "http://127.0.0.1:1"), "--max-running-requests is needed"),
+    ],
+)
+def test_settings_that_serve_refuses_are_shown_and_exit_1(arguments: tuple[str, ...], wrong: str) -> None:
+    ended = run("config", "--show-origin", *arguments)
+    assert ended.returncode == 1
+    assert ended.stdout.startswith("SETTING ")
+    [line] = ended.stderr.splitlines()
+    assert line.startswith(f"loadmonitor-worker: {wrong}")
 
 
 def test_a_sidecar_is_set_up_by_its_environment_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -78,6 +78,15 @@ async def test_sigterm_ends_a_drain_that_waits(tmp_path: Path) -> None:
     assert "the reporter was closed" in ended.stderr
 
 
+async def test_drain_asks_where_the_environment_has_serve_listen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with sidecar(tmp_path / "none.shm") as (_, _, port):
+        monkeypatch.setenv("LOADMONITOR_HTTP_LISTEN", f"0.0.0.0:{port}")
+        ended = await asyncio.to_thread(run, "drain", "--timeout-seconds", "0.2")
+    assert ended.stderr.startswith("loadmonitor-worker: not idle after 0.2 s: ")
+
+
 def test_where_nobody_answers_drain_says_what_must_run_there() -> None:
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))  # and doesn't listen

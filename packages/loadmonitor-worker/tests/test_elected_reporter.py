@@ -15,8 +15,9 @@ import grpc.aio
 import pytest
 from worker_bench import Router
 
+import loadmonitor_proto as wire
 from loadmonitor_proto.service import LoadMonitorStub
-from loadmonitor_worker import BindError, ConfigError, RankSnapshot, ReporterConfig, ServingModeError
+from loadmonitor_worker import BindError, ConfigError, RankSnapshot, ReporterConfig, ServingModeError, WorkerState
 from loadmonitor_worker.integrations import ElectedReporter
 from loadmonitor_worker.sources import SyntheticSource
 
@@ -154,6 +155,50 @@ async def test_a_rank_set_told_to_any_process_reaches_the_owner_at_its_next_read
             assert (await router.report()).last_error == "", "ranks of an engine that has ended count no more"
 
 
+async def told_state(router: Router, state: int) -> None:
+    async with asyncio.timeout(WAIT_SECONDS):
+        while (await router.report()).worker_state != state:
+            pass
+
+
+async def test_a_state_told_in_any_process_reaches_the_owner_and_its_successor_until_all_have_left(
+    member: Member, config: ReporterConfig
+) -> None:
+    owner = await member().__aenter__()
+    other = await member().__aenter__()
+    async with registered(config) as router:
+        assert not (await router.report()).HasField("worker_state")
+        other.set_worker_state(WorkerState.PAUSED)
+        await told_state(router, wire.WorkerState.WORKER_STATE_PAUSED)
+        owner.set_worker_state(WorkerState.SERVING)
+        assert owner.reporter is not None
+        assert owner.reporter.worker_state is WorkerState.SERVING, "the owner's own need not wait"
+        # What the owner's reporter was told directly stands until something new is told, the same word included.
+        other.set_worker_state(WorkerState.DRAINING)
+        await told_state(router, wire.WorkerState.WORKER_STATE_DRAINING)
+        owner.reporter.set_worker_state(WorkerState.SERVING)
+        await told_state(router, wire.WorkerState.WORKER_STATE_SERVING)
+        other.set_worker_state(WorkerState.DRAINING)
+        await told_state(router, wire.WorkerState.WORKER_STATE_DRAINING)
+    await owner.__aexit__(None, None, None)
+    await owns(other)
+    async with registered(config) as router:
+        assert (await router.report()).worker_state == wire.WorkerState.WORKER_STATE_DRAINING
+    await other.__aexit__(None, None, None)
+    async with member() as later, registered(config) as router:
+        assert later.reporter is not None
+        assert not (await router.report()).HasField("worker_state")
+
+
+async def test_a_state_is_told_inside_the_block_only_and_must_be_one(member: Member) -> None:
+    elected = member()
+    with pytest.raises(ServingModeError, match="inside its `async with` block"):
+        elected.set_worker_state(WorkerState.SERVING)
+    async with elected:
+        with pytest.raises(ConfigError, match="worker state 'gone' is not allowed"):
+            elected.set_worker_state("gone")  # type: ignore[arg-type]
+
+
 async def test_a_read_during_which_the_rank_set_changes_is_repeated(config: ReporterConfig, tmp_path: Path) -> None:
     reads = []
 
@@ -233,6 +278,7 @@ def test_switched_off_it_makes_no_file_no_source_and_takes_rank_sets_without_eff
         elected = ElectedReporter(ReporterConfig(port=None), lambda: SyntheticSource(1), tmp_path / "engine")
         async with elected:
             elected.update_expected_dp_ranks([0])
+            elected.set_worker_state(WorkerState.SERVING)
             assert elected.reporter is None
 
     asyncio.run(serve())

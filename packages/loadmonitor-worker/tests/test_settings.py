@@ -1,5 +1,6 @@
 """Settings from code, environment and flags."""
 
+import argparse
 import logging
 from contextlib import suppress
 from dataclasses import dataclass, fields
@@ -9,8 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadmonitor_worker import ConfigError, MissingSettingError, ReporterConfig, SettingError, WorkerType, load_settings
-from loadmonitor_worker.settings import Origin, variable_of
+from loadmonitor_worker import (
+    ConfigError,
+    LoadedSettings,
+    MissingSettingError,
+    ReporterConfig,
+    SettingError,
+    WorkerType,
+    add_cli_args,
+    load_settings,
+)
+from loadmonitor_worker.settings import Origin, environment_of, variable_of
 
 CODE = {"port": 0}
 
@@ -35,6 +45,28 @@ def test_a_flag_overrides_the_environment_which_overrides_code() -> None:
     assert loaded.origins["zone"] == Origin("code", "zone")
     assert loaded.origins["overshoot"] == Origin("default", "overshoot")
     assert loaded.origins.keys() == {field.name for field in fields(ReporterConfig)}
+
+
+def test_an_engines_own_flags_override_only_where_they_are_given() -> None:
+    parser = argparse.ArgumentParser()
+    add_cli_args(parser, default_host=None)
+
+    def load(*arguments: str) -> LoadedSettings[ReporterConfig]:
+        given = parser.parse_args(arguments)
+        return load_settings(
+            ReporterConfig,
+            code={"port": None},
+            environ={"LOADMONITOR_LISTEN": "0.0.0.0:7"},
+            flags={"port": given.load_reporter_port, "host": given.load_reporter_host},
+            flag_prefix="--load-reporter-",
+        )
+
+    loaded = load("--load-reporter-port", "8")
+    assert (loaded.config.host, loaded.config.port) == ("0.0.0.0", 8)
+    assert (str(loaded.origins["host"]), str(loaded.origins["port"])) == ("LOADMONITOR_LISTEN", "--load-reporter-port")
+    assert load("--load-reporter-host", "::1").config == ReporterConfig(host="::1", port=7)
+    with pytest.raises(ConfigError, match="--load-reporter-host"):
+        load("--load-reporter-host", " ")
 
 
 def test_every_type_is_read_from_text() -> None:
@@ -130,7 +162,20 @@ def test_no_setting_has_a_variable_that_kubernetes_might_set() -> None:
     with pytest.raises(
         ConfigError, match="no value for port: give the flag --port or the environment variable LOADMONITOR_LISTEN"
     ):
-        load_settings(ReporterConfig, environ={variable_of("port").replace("LISTEN", "PORT"): "1"})
+        load_settings(ReporterConfig, environ={"LOADMONITOR_PORT": "tcp://10.96.12.7:1"})
+
+
+@pytest.mark.parametrize(
+    ("variable", "meant"),
+    [
+        ("LOADMONITOR_PORT", "give LOADMONITOR_LISTEN=HOST:PORT"),
+        ("LOADMONITOR_HOST", "give LOADMONITOR_LISTEN=HOST:PORT"),
+        ("LOADMONITOR_WORKER_PORT", "did you mean LOADMONITOR_"),
+    ],
+)
+def test_a_port_under_a_name_that_only_links_have_is_an_error_and_not_passed_over(variable: str, meant: str) -> None:
+    with pytest.raises(ConfigError, match=f"the environment variable {variable} is no setting: {meant}"):
+        load_settings(ReporterConfig, code=CODE, environ={variable: "50177"})
 
 
 def test_variables_of_others_are_nobodys_business_here() -> None:
@@ -217,3 +262,27 @@ def test_no_foreign_environment_is_an_error(environ: dict[str, str]) -> None:
 def test_any_text_in_a_variable_is_a_value_or_a_config_error(name: str, text: str) -> None:
     with suppress(ConfigError):
         load_settings(ReporterConfig, code=CODE, environ={f"LOADMONITOR_{name}": text})
+
+
+@given(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "host": st.sampled_from(["0.0.0.0", "::1"]),
+            "port": st.integers(0, 65_535),
+            "worker_type": st.sampled_from(WorkerType),
+            "stale_after_ms": st.integers(1, 10_000),
+            "zone": st.none() | st.text("ab=/", min_size=1),
+            "file": st.none() | st.just(Path("/run/loads")),
+            "labels": st.lists(st.text("ab=", min_size=1)).map(tuple),
+            "loud": st.booleans(),
+            "http_port": st.integers(0, 65_535),
+        },
+    )
+)
+def test_settings_come_back_from_the_environment_they_are_written_to(code: dict[str, object]) -> None:
+    loaded = load_settings(WithSource, code={"source": "x", "port": 0} | code)
+    written = environment_of(loaded)
+    assert load_settings(WithSource, environ=written).config == loaded.config
+    assert {"LOADMONITOR_SOURCE", "LOADMONITOR_LISTEN"} <= written.keys() <= {variable_of(n) for n in loaded.origins}
+    assert "LOADMONITOR_MODEL" not in written

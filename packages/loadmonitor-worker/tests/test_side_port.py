@@ -44,6 +44,23 @@ async def test_a_probe_and_a_scrape_are_answered(bench: Bench) -> None:
     assert "loadmonitor_worker_sessions 1.0" in body
 
 
+async def test_readiness_is_that_of_the_last_report(bench: Bench) -> None:
+    async with listening(bench) as port:
+        status, _, body = await ask(port, "GET /readyz")
+        assert (status, body) == (503, "no report yet: the engine is read when a router registers\n")
+        router = await bench.registered()
+        assert (await ask(port, "GET /readyz"))[::2] == (200, "the last report was HEALTHY\n")
+        bench.source.ranks = []
+        await bench.clock.advance(1_000)
+        await router.report()
+        assert (await ask(port, "GET /readyz"))[::2] == (503, "the last report was UNREACHABLE\n")
+        bench.source.ranks = [rank()]
+        bench.source.stamp_ms = 1
+        await bench.clock.advance(1_000)
+        await router.report()
+        assert (await ask(port, "GET /readyz"))[::2] == (200, "the last report was STALE\n")
+
+
 async def test_head_has_the_length_and_no_body(bench: Bench) -> None:
     async with listening(bench) as port:
         status, head, body = await ask(port, "HEAD /livez")

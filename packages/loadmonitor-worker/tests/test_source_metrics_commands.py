@@ -11,7 +11,7 @@ from metrics_texts import text_of
 from worker_bench import Router
 from worker_process import run, serving
 
-from loadmonitor_proto import LoadReport
+from loadmonitor_proto import UNKNOWABLE_FIELDS, LoadReport
 from loadmonitor_proto import ReportStatus as Status
 from loadmonitor_worker.cli._options import closing, make_source
 from loadmonitor_worker.cli._settings import SourceFlags, sidecar_settings
@@ -62,13 +62,14 @@ async def test_serve_reports_a_vllm_engine_and_unreachable_when_its_metrics_lack
             report = await healthy(router)
             first, second = report.ranks
             assert (first.num_running_reqs, second.num_waiting_reqs, second.max_total_num_tokens) == (3, 72, 128_000)
-            # What isn't told is not sent, in the fields where the wire can say so …
+            # What isn't told is not sent …
             assert not first.HasField("prefill_throughput")
             assert not first.HasField("prefill_busy_us_total")
             assert first.utilization == -1
-            # … and in the others it is not sent either.
+            # … and named, where 0 would be read instead.
             present = {field.name for field, _ in first.ListFields()}
             assert not present & {"num_waiting_uncached_tokens", "num_total_tokens", "gen_throughput", "cache_hit_rate"}
+            assert [list(rank.unknown_field_numbers) for rank in (first, second)] == [[5, 7, 11, 12]] * 2
             engine.answers["/metrics"] = ok(b"process_cpu_seconds_total 5\n", CLASSIC)
             await unreachable(router, "shows no vllm:num_requests_running")
 
@@ -92,7 +93,9 @@ async def test_serve_reports_an_engine_by_a_mapping_of_the_users_own(tmp_path: P
                 "max_total_num_tokens",
                 "max_running_requests",
                 "utilization",
+                "unknown_field_numbers",
             ]
+            assert list(rank.unknown_field_numbers) == list(UNKNOWABLE_FIELDS)
 
 
 async def test_serve_starts_before_its_engine() -> None:
@@ -115,7 +118,7 @@ async def test_check_follows_an_engine_and_says_what_it_does_not_tell() -> None:
     assert details[2].startswith("every rank by the moment before it was asked for")
     assert details[3] == (
         "num_waiting_uncached_tokens, num_total_tokens, prefill_throughput, prefill_busy_us_total: SGLang has no metric for it; "
-        "routers read 0 for num_waiting_uncached_tokens, num_total_tokens, which the wire can't leave out"
+        "reports say so"
     )
     assert details[4].startswith("utilization: SGLang doesn't know its own sglang:utilization")
     assert failed == 1

@@ -515,6 +515,25 @@ def test_without_httpx_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> No
         SglangHttpSource("http://127.0.0.1:30000")
 
 
+def test_the_first_request_does_not_import_the_client_on_the_engines_loop() -> None:
+    code = """
+import asyncio, contextlib, sys
+from loadmonitor_worker import SourceUnavailableError
+from loadmonitor_worker.sources import SglangHttpSource
+
+async def main():
+    source = SglangHttpSource("http://127.0.0.1:1")
+    before = set(sys.modules)
+    with contextlib.suppress(SourceUnavailableError):
+        await source.get_loads()
+    print([name for name in set(sys.modules) - before if name.startswith(("httpcore", "anyio.streams.tls"))])
+
+asyncio.run(main())
+"""
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ)
+    assert shown.stdout == "[]\n"
+
+
 def test_the_sources_are_imported_without_httpx() -> None:
     code = "import sys, loadmonitor_worker.sources; print('httpx' in sys.modules)"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ)

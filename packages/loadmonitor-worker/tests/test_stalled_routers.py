@@ -8,6 +8,8 @@ from worker_bench import LEASE_GRACE_MS, Bench, Router, StartBench, register
 from loadmonitor_proto import LoadReport, RouterFrame, UpdateConfigRequest
 
 MANY_RANKS = 2_000  # about 150 kB a report, so that a connection's buffers fill after a few dozen
+FIRST_AGES = (10_000, 9_950)
+"""Age of the first report; on a busy machine the stream is open only at its second deadline."""
 
 
 async def block(bench: Bench, router_id: str = "stalled", *, lease_ms: int = 60_000) -> Router:
@@ -57,13 +59,15 @@ async def test_an_acknowledging_router_that_stalls_is_handed_as_many_old_reports
     start: StartBench, window: int
 ) -> None:
     ages = await stall_10_seconds_at_20_hz(await start(dp_size=8), window)
-    assert ages == [10_000 - 50 * number for number in range(window)]
+    assert ages == [ages[0] - 50 * number for number in range(window)]
+    assert ages[0] in FIRST_AGES
 
 
 async def test_without_acknowledgements_a_stalled_router_is_handed_a_backlog(start: StartBench) -> None:
     """The control: latest-wins on the Worker can't bound what flow control and sockets hold."""
     ages = await stall_10_seconds_at_20_hz(await start(dp_size=8), None)
-    assert ages == list(range(10_000, -1, -50))
+    assert ages == list(range(ages[0], -1, -50))
+    assert ages[0] in FIRST_AGES
 
 
 @pytest.mark.clause("REPORT-6", "LEASE-2")

@@ -128,7 +128,7 @@ def test_a_json_line_has_the_time_the_message_and_the_records_own_fields() -> No
         {"name": "n", "levelname": "INFO", "msg": "router %r", "args": ("a",), "created": 1_750_000_000.25}
         | {"router_id": "a", "peer": "ipv4:127.0.0.1:1", "odd": object}
     )
-    assert json.loads(JsonFormatter().format(record)) == {
+    assert json.loads(JsonFormatter({}).format(record)) == {
         "time": "2025-06-15T15:06:40.250Z",
         "level": "info",
         "logger": "n",
@@ -137,6 +137,12 @@ def test_a_json_line_has_the_time_the_message_and_the_records_own_fields() -> No
         "peer": "ipv4:127.0.0.1:1",
         "odd": "<class 'object'>",
     }
+
+
+def test_a_json_line_says_whose_it_is() -> None:
+    environ = {"OTEL_SERVICE_NAME": "lm", "OTEL_RESOURCE_ATTRIBUTES": "k8s.pod.name=p-0, k8s.node.name=a%2Cb,broken"}
+    line = json.loads(JsonFormatter(environ).format(logging.makeLogRecord({"msg": "m"})))
+    assert line["resource"] == {"k8s.pod.name": "p-0", "k8s.node.name": "a,b", "service.name": "lm"}
 
 
 @pytest.mark.parametrize(
@@ -170,7 +176,7 @@ def test_an_exception_stays_within_its_json_line() -> None:
         int("two\nlines")
     except ValueError:
         record = logging.makeLogRecord({"msg": "failed\nbadly", "exc_info": sys.exc_info()})
-    text = JsonFormatter().format(record)
+    text = JsonFormatter({}).format(record)
     assert "\n" not in text
     assert json.loads(text)["message"] == "failed\nbadly"
     assert "ValueError: invalid literal" in json.loads(text)["error"]

@@ -7,6 +7,7 @@ The gRPC seam is `loadmonitor_proto.service`; it needs the extra `loadmonitor-pr
 """
 
 from loadmonitor_proto.codes import StreamErrorCode, is_terminal
+from loadmonitor_proto.unknown import UNKNOWABLE_FIELDS
 from loadmonitor_proto.v1.load_monitor_pb2 import (
     DESCRIPTOR,
     POOL,
@@ -29,6 +30,7 @@ from loadmonitor_proto.v1.load_monitor_pb2 import (
 __all__ = [
     "DESCRIPTOR",
     "POOL",
+    "UNKNOWABLE_FIELDS",
     "KeepAlive",
     "LoadReport",
     "RankLoad",

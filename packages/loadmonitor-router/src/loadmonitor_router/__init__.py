@@ -24,10 +24,12 @@ from loadmonitor_router.age import (
 )
 from loadmonitor_router.aggregate import aggregate_ranks
 from loadmonitor_router.config import ClientConfig, normalize_address
-from loadmonitor_router.connection import Connection, ConnectionState, Grant
+from loadmonitor_router.connection import Connection, ConnectionState, Grant, TlsFault
+from loadmonitor_router.credentials import PLAINTEXT, Credentials
 from loadmonitor_router.errors import (
     ClientStateError,
     ConfigError,
+    CredentialFileError,
     DiscoveryError,
     DropReason,
     DuplicateWorkerError,
@@ -65,6 +67,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DEFAULT_FRESHNESS_MS",
     "NEVER_PICKED",
+    "PLAINTEXT",
     "Assessment",
     "ClientConfig",
     "ClientStateError",
@@ -72,6 +75,8 @@ __all__ = [
     "ConfigError",
     "Connection",
     "ConnectionState",
+    "CredentialFileError",
+    "Credentials",
     "DiscoveryError",
     "DropReason",
     "DuplicateWorkerError",
@@ -97,6 +102,7 @@ __all__ = [
     "ReportStatus",
     "StreamRefusedError",
     "TimerHandle",
+    "TlsFault",
     "WatchExpiredError",
     "WorkerAggregate",
     "WorkerInfo",

@@ -25,7 +25,11 @@ import grpc.aio
 from loadmonitor_proto import RouterFrame, StopRequest, WorkerFrame
 from loadmonitor_proto.service import SERVICE_NAME, LoadMonitorStub
 from loadmonitor_router._clock import Signal
+from loadmonitor_router._credential_files import read_metadata, read_tls
 from loadmonitor_router._stream import StreamLostError
+from loadmonitor_router.connection import TlsFault
+from loadmonitor_router.credentials import PLAINTEXT, Credentials
+from loadmonitor_router.errors import CredentialFileError
 from loadmonitor_router.interfaces import Clock, TimerHandle
 
 _PREAMBLE = "failed to connect to all addresses; last error: UNKNOWN: "
@@ -50,19 +54,35 @@ class Link:
     Every change wakes `signal`: connected or not, a frame taken in, ended.
     """
 
-    def __init__(self, address: str, options: Sequence[tuple[str, int | str]], signal: Signal, clock: Clock) -> None:
-        """Prepare; nothing is dialled before the link is entered."""
+    def __init__(
+        self,
+        address: str,
+        options: Sequence[tuple[str, int | str]],
+        signal: Signal,
+        clock: Clock,
+        credentials: Credentials = PLAINTEXT,
+    ) -> None:
+        """Prepare; nothing is dialled, and no file is read, before the link is entered."""
         self._address = address
         self._options = options
         self._signal = signal
         self._clock = clock
+        self._credentials = credentials
         self._reader: asyncio.Task[None] | None = None
         self._give_up: TimerHandle | None = None
         self._failure = "the Worker ended the stream"
 
     async def __aenter__(self) -> Self:
-        self._channel = grpc.aio.insecure_channel(self._address, options=self._options)
-        self._call = LoadMonitorStub(self._channel).Monitor()
+        try:
+            tls, metadata = read_tls(self._credentials), read_metadata(self._credentials)
+        except CredentialFileError as error:
+            raise StreamLostError(f"credentials: {error}", fault=TlsFault.CREDENTIAL_FILE) from None
+        if tls is None:
+            self._channel = grpc.aio.insecure_channel(self._address, options=self._options)
+        else:
+            shown = grpc.ssl_channel_credentials(tls.ca, tls.key, tls.certificate)
+            self._channel = grpc.aio.secure_channel(self._address, shown, options=self._options)
+        self._call = LoadMonitorStub(self._channel).Monitor(metadata=metadata)
         self._connecting = asyncio.create_task(self._call.wait_for_connection(), name=f"dial {self._address}")
         self._connecting.add_done_callback(self._signal.set)
         return self

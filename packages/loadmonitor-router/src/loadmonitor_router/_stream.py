@@ -8,8 +8,9 @@ import loadmonitor_proto as wire
 from loadmonitor_router._acks import AckTiming
 from loadmonitor_router._delay import CreditedDelay, EstimatedDelay
 from loadmonitor_router._ingest import Ingest
+from loadmonitor_router._line import line_of
 from loadmonitor_router.config import ClientConfig
-from loadmonitor_router.connection import Grant
+from loadmonitor_router.connection import Grant, TlsFault
 from loadmonitor_router.errors import LoadMonitorRouterError, StreamRefusedError
 from loadmonitor_router.reports import Receipt, WorkerReport
 
@@ -22,12 +23,14 @@ class StreamLostError(LoadMonitorRouterError):
 
     Attributes:
         code: The Worker's code from its error frame, or None when there was none.
+        fault: What is wrong with TLS, or None when nothing is.
     """
 
-    def __init__(self, message: str, code: str | None = None) -> None:
+    def __init__(self, message: str, code: str | None = None, *, fault: TlsFault | None = None) -> None:
         """Say what happened, with the Worker's code when it sent one."""
         super().__init__(message)
         self.code = code
+        self.fault = fault
 
 
 class StreamSession:
@@ -117,7 +120,7 @@ class StreamSession:
         if frame is None or kind is None:
             raise StreamLostError("protocol error: a frame that is empty or doesn't parse")
         if kind == "error":
-            code, message = frame.error.code, frame.error.message
+            code, message = line_of(frame.error.code), line_of(frame.error.message)
             if wire.is_terminal(code):
                 raise StreamRefusedError(self._address, code, message)
             raise StreamLostError(f"{code or 'error without a code'}: {message or 'no reason given'}", code)

@@ -10,6 +10,7 @@ from loadmonitor_router._view import WorkerView, narrow_window, view_connection,
 from loadmonitor_router.client import MonitorClient
 from loadmonitor_router.config import ClientConfig
 from loadmonitor_router.connection import Connection, ConnectionState
+from loadmonitor_router.credentials import Credentials
 from loadmonitor_router.interfaces import Clock
 from loadmonitor_router.pressure import PrefillRates
 from loadmonitor_router.reports import WorkerReport
@@ -34,6 +35,7 @@ class Watch:
         config: ClientConfig,
         *,
         freshness_ms: int,
+        credentials: Credentials,
         options: Mapping[str, int | str] | None,
         clock: Clock,
         publish: Callable[[WorkerView], None],
@@ -46,6 +48,7 @@ class Watch:
             target: Who.
             config: What to tell it, and how long to wait.
             freshness_ms: The freshness window.
+            credentials: TLS and token.
             options: gRPC channel options.
             clock: Time.
             publish: Takes each new view.
@@ -58,6 +61,7 @@ class Watch:
         self._client = MonitorClient(
             target.reporter,
             **asdict(config),
+            credentials=credentials,
             options=options,
             on_connection=self._note_connection,
             on_report=self._take_report,

@@ -2,9 +2,12 @@
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeVar
 
 from loadmonitor_router.reports import RankLoad
 from loadmonitor_router.snapshot import WorkerAggregate
+
+_Number = TypeVar("_Number", int, float)
 
 
 def aggregate_ranks(
@@ -14,7 +17,7 @@ def aggregate_ranks(
 
     Counts and capacities add up, ratios don't: the mean usage weighs each rank with its KV capacity, and the fullest rank and
     the longest queue stand beside it, because a mean hides one rank that is stuck. What one rank doesn't tell is unknown for
-    the Worker, never 0.
+    the Worker, never 0: in a sum, in a mean, and as the greatest too, which it might be.
 
     Args:
         ranks: All ranks of one report.
@@ -27,29 +30,32 @@ def aggregate_ranks(
         return None
     waiting = [rank.num_waiting_reqs for rank in ranks]
     longest = max(waiting)
-    fullest = max(rank.token_usage for rank in ranks)
+    fullest = _max_known(rank.token_usage for rank in ranks)
     capacity = _sum_known(rank.max_total_num_tokens for rank in ranks)
+    generation = _sum_known(rank.gen_throughput for rank in ranks)
     return WorkerAggregate(
         num_running_reqs=sum(rank.num_running_reqs for rank in ranks),
         num_waiting_reqs=sum(waiting),
         max_waiting_reqs=longest,
         waiting_spread=longest - min(waiting),
-        num_waiting_uncached_tokens=sum(rank.num_waiting_uncached_tokens for rank in ranks),
-        num_used_tokens=sum(rank.num_used_tokens for rank in ranks),
+        num_waiting_uncached_tokens=_sum_known(rank.num_waiting_uncached_tokens for rank in ranks),
+        num_used_tokens=_sum_known(rank.num_used_tokens for rank in ranks),
         max_total_num_tokens=capacity,
         max_running_requests=_sum_known(rank.max_running_requests for rank in ranks),
         token_usage=None
-        if capacity is None
-        else min(fullest, sum(rank.token_usage * ((rank.max_total_num_tokens or 0) / capacity) for rank in ranks)),
+        if capacity is None or fullest is None
+        else min(
+            fullest, sum((rank.token_usage or 0) * ((rank.max_total_num_tokens or 0) / capacity) for rank in ranks)
+        ),
         max_token_usage=fullest,
         # Finite rates may add up to infinity.
-        gen_throughput=min(sys.float_info.max, sum(rank.gen_throughput for rank in ranks)),
+        gen_throughput=None if generation is None else min(sys.float_info.max, generation),
         queue_pressure_seconds=_max_known(queue_pressure_seconds.get(rank.dp_rank) for rank in ranks),
     )
 
 
-def _sum_known(values: Iterable[int | None]) -> int | None:
-    total = 0
+def _sum_known(values: Iterable[_Number | None]) -> _Number | None:
+    total: _Number = 0
     for value in values:
         if value is None:
             return None
@@ -58,9 +64,9 @@ def _sum_known(values: Iterable[int | None]) -> int | None:
 
 
 def _max_known(values: Iterable[float | None]) -> float | None:
-    longest = 0.0
+    greatest = 0.0
     for value in values:
         if value is None:
             return None
-        longest = max(longest, value)
-    return longest
+        greatest = max(greatest, value)
+    return greatest

@@ -16,11 +16,13 @@ from loadmonitor_proto.forking import cut_off_reason
 from loadmonitor_router._backoff import Backoff
 from loadmonitor_router._clock import Signal, SystemClock
 from loadmonitor_router._fork import check_not_forked
+from loadmonitor_router._handshake import explain_failure
 from loadmonitor_router._ingest import Ingest
 from loadmonitor_router._link import Link, NoServiceError, UnheardError
 from loadmonitor_router._stream import StreamLostError, StreamSession
 from loadmonitor_router.config import ClientConfig, normalize_address
-from loadmonitor_router.connection import Connection, ConnectionState, Grant
+from loadmonitor_router.connection import Connection, ConnectionState, Grant, TlsFault
+from loadmonitor_router.credentials import PLAINTEXT, Credentials
 from loadmonitor_router.errors import ClientStateError, ConfigError, LoadMonitorRouterError
 from loadmonitor_router.interfaces import Clock
 from loadmonitor_router.reports import WorkerReport
@@ -64,6 +66,7 @@ class MonitorClient:
         max_unacked_reports: int | None = 1,
         connect_timeout_ms: int = 2_000,
         ack_timeout_ms: int = 2_000,
+        credentials: Credentials = PLAINTEXT,
         options: Mapping[str, int | str] | None = None,
         on_connection: Callable[[Connection], None] | None = None,
         on_report: Callable[[WorkerReport], None] | None = None,
@@ -79,6 +82,7 @@ class MonitorClient:
             max_unacked_reports: Reports that may be under way at once, or None.
             connect_timeout_ms: Time to get a connection.
             ack_timeout_ms: Time to have the registration acknowledged.
+            credentials: The files of TLS and of the bearer token, read at each dialling; by default plaintext, and no token.
             options: gRPC channel options to add or change; see `loadmonitor_proto.channel.client_options`.
             on_connection: Called on the event loop with the connection whenever its state has changed or it has dropped a
                 report.
@@ -99,9 +103,11 @@ class MonitorClient:
             ack_timeout_ms=ack_timeout_ms,
         )
         try:
-            self._options = client_options(options)
+            self._options = client_options({**(options or {}), **credentials.channel_options()})
         except ChannelOptionError as error:
             raise ConfigError(str(error)) from error
+        credentials.check_address(self.address)
+        self._credentials = credentials
         self._ping_every_ms = int(self._options[KEEPALIVE_TIME])
         self._on_connection = on_connection
         self._on_report = on_report
@@ -118,6 +124,7 @@ class MonitorClient:
         self._since_ns = self._clock.monotonic_ns()
         self._retry_at_ns: int | None = None
         self._last_error: str | None = None
+        self._tls_fault: TlsFault | None = None
         self._grant: Grant | None = None
         self._reconnects = 0
         self._superseded = 0
@@ -183,6 +190,7 @@ class MonitorClient:
             dropped=MappingProxyType(dict(self._ingest.dropped)),
             last_drop=self._ingest.last_drop,
             superseded=self._superseded,
+            tls_fault=self._tls_fault,
         )
 
     async def close(self) -> None:
@@ -221,7 +229,7 @@ class MonitorClient:
         """Live through one stream; return when the client is closing."""
         self._change(ConnectionState.CONNECTING)
         options = {**self._options, KEEPALIVE_TIME: self._ping_every_ms}
-        async with Link(self.address, tuple(options.items()), self._signal, self._clock) as link:
+        async with Link(self.address, tuple(options.items()), self._signal, self._clock, self._credentials) as link:
             self._link = link
             if not await self._connect(link):
                 return
@@ -257,13 +265,20 @@ class MonitorClient:
     async def _connect(self, link: Link) -> bool:
         """Wait for the connection; return False when the client is closing."""
         deadline_ns = self._clock.monotonic_ns() + self.config.connect_timeout_ms * _NS_PER_MS
-        while not link.connected():
+        while not await self._stands(link):
             if self._closing:
                 return False
             if self._clock.monotonic_ns() >= deadline_ns:
                 raise StreamLostError(f"no connection within {self.config.connect_timeout_ms} ms")
             await self._signal.wait(deadline_ns)
         return not self._closing
+
+    async def _stands(self, link: Link) -> bool:
+        try:
+            return link.connected()
+        except StreamLostError as error:
+            loss = error
+        raise await explain_failure(loss, self.address, self._credentials)
 
     def _take(self, session: StreamSession, frame: WorkerFrame | None) -> None:
         report = session.receive(frame, self._clock.monotonic_ns())
@@ -297,7 +312,7 @@ class MonitorClient:
         if _TOO_MANY_PINGS in str(loss).lower():
             self._ping_every_ms = min(2 * self._ping_every_ms, max(self._ping_every_ms, _SPARSEST_PINGS_MS))
         self._log_loss(loss, delay_ms)
-        self._last_error = str(loss)
+        self._last_error, self._tls_fault = str(loss), loss.fault
         self._grant = None
         self._retry_at_ns = retry_at_ns = now_ns + int(delay_ms * _NS_PER_MS)
         self._change(ConnectionState.BACKING_OFF)
@@ -343,7 +358,7 @@ class MonitorClient:
             self._closing = True
             self._change(ConnectionState.CLOSED)
         else:
-            self._last_error = str(self._failure)
+            self._last_error, self._tls_fault = str(self._failure), None
             _logger.error("%s: %s", self.address, self._last_error)
             self._change(ConnectionState.FAILED)
         self._available.set()

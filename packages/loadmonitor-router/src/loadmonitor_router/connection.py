@@ -26,6 +26,31 @@ class ConnectionState(StrEnum):
     """Not entered yet, or closed."""
 
 
+class TlsFault(StrEnum):
+    """What is wrong with the TLS of a connection that couldn't be had; `Connection.last_error` says what to change."""
+
+    UNKNOWN_CA = "unknown_ca"
+    """None of the client's CAs has signed the Worker's certificate."""
+    EXPIRED = "expired"
+    """The Worker's certificate has expired."""
+    NOT_YET_VALID = "not_yet_valid"
+    """The Worker's certificate isn't valid yet."""
+    WRONG_NAME = "wrong_name"
+    """The Worker's certificate is for another name."""
+    NO_CLIENT_CERTIFICATE = "no_client_certificate"
+    """The Worker hung up on a client without a certificate."""
+    CLIENT_CERTIFICATE_REFUSED = "client_certificate_refused"
+    """The Worker hung up on the client's certificate."""
+    PLAINTEXT_WORKER = "plaintext_worker"
+    """The client speaks TLS, the Worker doesn't."""
+    TLS_WORKER = "tls_worker"
+    """The Worker speaks TLS, the client doesn't."""
+    CREDENTIAL_FILE = "credential_file"
+    """A file of the client can't be used."""
+    OTHER = "other"
+    """The handshake failed for another reason."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
     """What the Worker granted; what a Worker of the first version doesn't tell is None.
@@ -100,6 +125,7 @@ class Connection:
         dropped: Reports dropped, by reason.
         last_drop: Why the newest of them was dropped, or None.
         superseded: Valid reports that a newer one replaced before the consumer took them.
+        tls_fault: What is wrong with TLS or its files where `last_error` speaks of that, else None.
     """
 
     state: ConnectionState
@@ -112,3 +138,4 @@ class Connection:
     dropped: Mapping[DropReason, int]
     last_drop: str | None
     superseded: int
+    tls_fault: TlsFault | None = None

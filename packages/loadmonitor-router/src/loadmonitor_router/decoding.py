@@ -1,6 +1,8 @@
 """From the wire's LoadReport to a WorkerReport: every rule that decides whether a report may be used, and nothing else."""
 
 import math
+from dataclasses import replace
+from typing import Any
 
 import loadmonitor_proto as wire
 from loadmonitor_router.errors import DropReason, InvalidReportError
@@ -19,7 +21,8 @@ _WORKER_TYPES = {int(wire.WorkerType.Value(kind)): kind for kind in WorkerType}
 _WORKER_STATES = {int(wire.WorkerState.Value(state)): state for state in WorkerState}
 
 _RATES = ("token_usage", "gen_throughput", "cache_hit_rate", "utilization", "prefill_throughput")
-_NEVER_NEGATIVE = tuple(field.name for field in wire.RankLoad.DESCRIPTOR.fields)
+_FIELDS = wire.RankLoad.DESCRIPTOR.fields_by_number
+_NEVER_NEGATIVE = tuple(field.name for field in _FIELDS.values() if field.name != "unknown_field_numbers")
 _INFINITY = math.inf
 _NOT_COMPUTED = -1.0  # how SGLang writes a utilization that it doesn't compute
 
@@ -27,7 +30,8 @@ _NOT_COMPUTED = -1.0  # how SGLang writes a utilization that it doesn't compute
 def decode_report(report: wire.LoadReport, receipt: Receipt) -> WorkerReport:
     """Check a report against the contract and turn it into what a Router may use.
 
-    Capacity of 0, a time of 0, a utilization of -1, empty descriptions and absent optional fields become None.
+    Capacity of 0, a time of 0, a utilization of -1, empty descriptions, absent optional fields and those that a rank names in
+    `unknown_field_numbers` become None.
 
     Args:
         report: The message as it arrived.
@@ -138,7 +142,7 @@ def _decode_rank(rank: wire.RankLoad) -> RankLoad:
     )
     if not clean:
         raise _fault(rank)
-    return RankLoad(
+    load = RankLoad(
         dp_rank=dp_rank,
         snapshot_time_unix_ms=snapshot_time_unix_ms or None,
         num_running_reqs=running,
@@ -157,6 +161,23 @@ def _decode_rank(rank: wire.RankLoad) -> RankLoad:
         prefill_busy_us_total=prefill_us,
         generated_tokens_total=generated,
     )
+    return _without_unknown(rank, load) if rank.unknown_field_numbers else load
+
+
+def _without_unknown(rank: wire.RankLoad, load: RankLoad) -> RankLoad:
+    """Put None where the rank says that the 0 of v1 is no measurement; numbers of fields yet to be invented say nothing here."""
+    unknown: dict[str, Any] = {}
+    for number in rank.unknown_field_numbers:
+        if number in wire.UNKNOWABLE_FIELDS:
+            name = wire.UNKNOWABLE_FIELDS[number]
+            if getattr(rank, name) != 0:
+                raise _rank_error(rank, DropReason.NOT_UNKNOWABLE, name, "is there, yet named as unknown")
+            unknown[name] = None
+        elif number in _FIELDS:
+            raise _rank_error(
+                rank, DropReason.NOT_UNKNOWABLE, _FIELDS[number].name, "can't be unknown, yet is named so"
+            )
+    return replace(load, **unknown)
 
 
 def _fault(rank: wire.RankLoad) -> InvalidReportError:

@@ -2,6 +2,7 @@
 
 LoadMonitorRouterError
 ├── ConfigError           a setting is out of range; nothing was dialled
+│   ├── CredentialFileError   a certificate, key or token file can't be used
 │   └── DuplicateWorkerError  two of the workers given are one; nothing was changed
 ├── ClientStateError      a client or monitor was used outside its `async with` block, or entered twice
 │   └── ForkedProcessError    this process was forked while gRPC was in use: here it would hang
@@ -20,6 +21,7 @@ a look for Workers that fails: the discovery looks again and says why in `last_e
 
 from collections.abc import Mapping
 from enum import StrEnum
+from pathlib import Path
 
 _NAMED_IN_MESSAGE = 8
 
@@ -39,6 +41,8 @@ class DropReason(StrEnum):
     """A number is NaN or infinite."""
     OVER_CAPACITY = "over_capacity"
     """More tokens used, or requests running, than the rank says it has room for."""
+    NOT_UNKNOWABLE = "not_unknowable"
+    """A rank calls a field unknown that it tells, or that must be told."""
     UNREACHABLE_WITH_RANKS = "unreachable_with_ranks"
     """The engine couldn't be read, yet there are numbers."""
     UNREACHABLE_WITHOUT_ERROR = "unreachable_without_error"
@@ -57,6 +61,23 @@ class LoadMonitorRouterError(Exception):
 
 class ConfigError(LoadMonitorRouterError, ValueError):
     """A setting is out of range; the message names the setting, the value received and what is allowed."""
+
+
+class CredentialFileError(ConfigError):
+    """A certificate, key or token file can't be used; the message names the file and never shows what is in it.
+
+    A client that dials takes it for a lost connection, because files are exchanged: `Connection.last_error` has the message.
+
+    Attributes:
+        setting: The setting that names the file.
+        path: The file.
+    """
+
+    def __init__(self, setting: str, path: Path, why: str) -> None:
+        """Name the setting, the file and what is wrong with it."""
+        super().__init__(f"{setting}={path} can't be used: {why}")
+        self.setting = setting
+        self.path = path
 
 
 class DuplicateWorkerError(ConfigError):

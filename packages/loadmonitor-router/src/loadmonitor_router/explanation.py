@@ -1,5 +1,6 @@
 """Why a Worker is included in a Router's decisions or left out, hop by hop from the connection to the ranks."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from loadmonitor_router.age import Freshness, own_age_ms
@@ -8,6 +9,15 @@ from loadmonitor_router.reports import NEVER_PICKED, RankLoad, ReportStatus, Wor
 from loadmonitor_router.snapshot import WorkerLoad
 
 _NS_PER_SECOND = 1_000_000_000
+_SELDOM_UNKNOWN = (
+    "num_waiting_uncached_tokens",
+    "num_used_tokens",
+    "num_total_tokens",
+    "token_usage",
+    "gen_throughput",
+    "cache_hit_rate",
+)
+"""What a Worker may name as unknown; written out, because who explains or picks needn't import protobuf."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,12 +118,16 @@ def _ranks(report: WorkerReport) -> Hop:
             name="ranks", ok=False, text=f"no capacity published by rank {', '.join(bare)}; {len(ranks)} reported"
         )
     waiting = [rank.num_waiting_reqs for rank in ranks]
-    usage = [rank.token_usage for rank in ranks]
-    text = (
-        f"{len(ranks)} complete; waiting {min(waiting)} to {max(waiting)}, "
-        f"token usage {min(usage):.2f} to {max(usage):.2f}"
-    )
+    text = f"{len(ranks)} complete; waiting {min(waiting)} to {max(waiting)}, token usage {_range(ranks)}"
+    unknown = [name for name in _SELDOM_UNKNOWN if any(getattr(rank, name) is None for rank in ranks)]
+    if unknown:
+        text += f"; the engine doesn't tell {', '.join(unknown)}"
     return Hop(name="ranks", ok=True, text=text)
+
+
+def _range(ranks: Iterable[RankLoad]) -> str:
+    usage = [rank.token_usage for rank in ranks if rank.token_usage is not None]
+    return f"{min(usage):.2f} to {max(usage):.2f}" if usage else "-"
 
 
 def _age(load: WorkerLoad, report: WorkerReport) -> Hop:

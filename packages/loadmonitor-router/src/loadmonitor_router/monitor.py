@@ -15,6 +15,7 @@ from loadmonitor_router._view import WorkersAt, WorkerView
 from loadmonitor_router._watch import Watch
 from loadmonitor_router.age import DEFAULT_FRESHNESS_MS
 from loadmonitor_router.config import ClientConfig
+from loadmonitor_router.credentials import PLAINTEXT, Credentials
 from loadmonitor_router.errors import ClientStateError, ConfigError, DropReason
 from loadmonitor_router.interfaces import Clock, TimerHandle
 from loadmonitor_router.snapshot import FleetSnapshot, WorkerLoad, WorkerTarget
@@ -51,6 +52,7 @@ class LoadMonitor:
         ack_timeout_ms: int = 2_000,
         max_unacked_reports: int | None = 1,
         clock: Clock | None = None,
+        credentials: Credentials = PLAINTEXT,
         options: Mapping[str, int | str] | None = None,
     ) -> None:
         """Check the settings; nothing is dialled yet.
@@ -66,6 +68,7 @@ class LoadMonitor:
             ack_timeout_ms: Time to have the registration acknowledged.
             max_unacked_reports: Reports that may be under way at once, or None for no acknowledgements.
             clock: Time; the machine's when None.
+            credentials: The files of TLS and of the bearer token, read at each dialling; by default plaintext, and no token.
             options: gRPC channel options to add or change; see `loadmonitor_proto.channel.client_options`.
 
         Raises:
@@ -85,6 +88,7 @@ class LoadMonitor:
                 f"{2 * report_interval_ms} or more"
             )
         self.freshness_ms: int = freshness_ms
+        self._credentials = credentials
         self._options = options
         self._clock = SystemClock() if clock is None else clock
         self._open = False
@@ -137,6 +141,7 @@ class LoadMonitor:
                 target,
                 self.config,
                 freshness_ms=self.freshness_ms,
+                credentials=self._credentials,
                 options=self._options,
                 clock=self._clock,
                 publish=self._publish,

@@ -15,20 +15,22 @@ from loadmonitor_router.reports import RankLoad, WorkerReport
 _US_PER_SECOND = 1_000_000
 
 
-def queue_pressure_seconds(waiting_uncached_tokens: int, prefill_tokens_per_second: float | None) -> float | None:
+def queue_pressure_seconds(
+    waiting_uncached_tokens: int | None, prefill_tokens_per_second: float | None
+) -> float | None:
     """Return the seconds that prefilling what waits takes.
 
     Args:
-        waiting_uncached_tokens: Prompt tokens waiting whose KV isn't cached; not negative.
+        waiting_uncached_tokens: Prompt tokens waiting whose KV isn't cached; not negative. None when unknown.
         prefill_tokens_per_second: The rank's prefill rate, or None when unknown.
 
     Returns:
         0.0 when nothing waits, whatever the rate: that is measured. None when something waits and the rate is unknown or
-        zero.
+        zero, and when what waits is unknown, whatever the rate.
     """
     if waiting_uncached_tokens == 0:
         return 0.0
-    if not prefill_tokens_per_second:
+    if waiting_uncached_tokens is None or not prefill_tokens_per_second:
         return None
     seconds = waiting_uncached_tokens / prefill_tokens_per_second
     return seconds if math.isfinite(seconds) else None

@@ -1,7 +1,7 @@
 """One Worker's load as a Router may use it: validated, immutable, and unknown where the Worker doesn't say.
 
-The fields carry the wire's names. What the wire writes as 0 or -1 for lack of a better way is None here: 0 always means
-"measured, and it is zero".
+The fields carry the wire's names. What the wire writes as 0 or -1 for lack of a better way, or names as unknown, is None here:
+0 means "measured, and it is zero". Only a Worker of the contract's first version can't tell the two apart in a count or a ratio.
 """
 
 from dataclasses import dataclass
@@ -59,21 +59,21 @@ class WorkerInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankLoad:
-    """The scheduler load of one data-parallel rank.
+    """The scheduler load of one data-parallel rank; None is what its Worker doesn't know.
 
     Attributes:
         dp_rank: Data-parallel rank, from 0.
         snapshot_time_unix_ms: When the engine took these numbers, on its own clock; None when it doesn't say.
         num_running_reqs: Requests in the running batch.
         num_waiting_reqs: Requests in the waiting queue.
-        num_waiting_uncached_tokens: Prompt tokens waiting whose KV isn't cached.
-        num_used_tokens: KV tokens in use.
-        num_total_tokens: Tokens in use plus tokens waiting, in the engine's own count.
+        num_waiting_uncached_tokens: Prompt tokens waiting whose KV isn't cached, or None.
+        num_used_tokens: KV tokens in use, or None.
+        num_total_tokens: Tokens in use plus tokens waiting, in the engine's own count, or None.
         max_total_num_tokens: KV capacity in tokens; None when the engine hasn't published it.
         max_running_requests: Most requests that may run at once; None when the engine hasn't published it.
-        token_usage: The engine's own ratio, 0 to 1: the fullest of its pools, so it may exceed used / max.
-        gen_throughput: Generated tokens per second.
-        cache_hit_rate: Prefix cache hits, as the engine counts them.
+        token_usage: The engine's own ratio, 0 to 1: the fullest of its pools, so it may exceed used / max; or None.
+        gen_throughput: Generated tokens per second, or None.
+        cache_hit_rate: Prefix cache hits, as the engine counts them, or None.
         utilization: The engine's own ratio; None where the engine doesn't compute it.
         prefill_throughput: Uncached prompt tokens per second, or None.
         prefill_uncached_tokens_total: Uncached prompt tokens since the engine started, or None.
@@ -85,14 +85,14 @@ class RankLoad:
     snapshot_time_unix_ms: int | None
     num_running_reqs: int
     num_waiting_reqs: int
-    num_waiting_uncached_tokens: int
-    num_used_tokens: int
-    num_total_tokens: int
+    num_waiting_uncached_tokens: int | None
+    num_used_tokens: int | None
+    num_total_tokens: int | None
     max_total_num_tokens: int | None
     max_running_requests: int | None
-    token_usage: float
-    gen_throughput: float
-    cache_hit_rate: float
+    token_usage: float | None
+    gen_throughput: float | None
+    cache_hit_rate: float | None
     utilization: float | None
     prefill_throughput: float | None
     prefill_uncached_tokens_total: int | None

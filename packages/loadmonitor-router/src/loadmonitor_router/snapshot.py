@@ -48,13 +48,13 @@ class WorkerAggregate:
     num_waiting_reqs: int
     max_waiting_reqs: int
     waiting_spread: int
-    num_waiting_uncached_tokens: int
-    num_used_tokens: int
+    num_waiting_uncached_tokens: int | None
+    num_used_tokens: int | None
     max_total_num_tokens: int | None
     max_running_requests: int | None
     token_usage: float | None
-    max_token_usage: float
-    gen_throughput: float
+    max_token_usage: float | None
+    gen_throughput: float | None
     queue_pressure_seconds: float | None
 
 
@@ -70,8 +70,8 @@ class WorkerLoad:
         receipt_age_ms: Milliseconds since the report was received; None without a report.
         report: The newest report of the present connection, kept for diagnosis whatever its age; None when there is none.
         aggregate: The report's ranks taken together; None without ranks.
-        queue_pressure_seconds: By `dp_rank`, waiting uncached prefill tokens over the rank's prefill rate; None where the
-            rate isn't known.
+        queue_pressure_seconds: By `dp_rank`, waiting uncached prefill tokens over the rank's prefill rate; None where one of
+            the two isn't known.
         connection: How the stream stands.
         left_draining: Whether its last word, before the connection was lost, was DRAINING. It has not reported since.
     """

@@ -34,6 +34,8 @@ class ReconnectReason(StrEnum):
     """The Worker serves as many routers, or as many frames, as it allows itself."""
     SHUTTING_DOWN = "shutting_down"
     """The Worker is going away."""
+    TLS = "tls"
+    """The TLS handshake failed, or a certificate, key or token file can't be used."""
 
     @classmethod
     def of(cls, last_error: str | None) -> "ReconnectReason":
@@ -50,6 +52,8 @@ _STARTS = {
     "LEASE_EXPIRED:": ReconnectReason.LEASE_EXPIRED,
     "RESOURCE_EXHAUSTED:": ReconnectReason.RESOURCE_EXHAUSTED,
     "SHUTTING_DOWN:": ReconnectReason.SHUTTING_DOWN,
+    "TLS:": ReconnectReason.TLS,
+    "credentials:": ReconnectReason.TLS,
 }
 
 

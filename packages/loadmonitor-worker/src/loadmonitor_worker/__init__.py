@@ -4,11 +4,19 @@
 Importing this package imports neither grpc nor protobuf.
 """
 
+from loadmonitor_worker.authorization import (
+    AllowAll,
+    BearerTokenAuthorizer,
+    CallMetadata,
+    CertificateAuthorizer,
+    PeerIdentity,
+)
 from loadmonitor_worker.cli_args import add_cli_args
 from loadmonitor_worker.config import ReporterConfig, WorkerType
 from loadmonitor_worker.errors import (
     BindError,
     ConfigError,
+    CredentialFileError,
     ForkedProcessError,
     InvalidSnapshotError,
     LoadReporterError,
@@ -20,7 +28,7 @@ from loadmonitor_worker.errors import (
     SourceError,
     SourceUnavailableError,
 )
-from loadmonitor_worker.interfaces import Clock, LoadSnapshotSource, TimerHandle
+from loadmonitor_worker.interfaces import Authorizer, Clock, LoadSnapshotSource, TimerHandle
 from loadmonitor_worker.measurements import Histogram, Measurements
 from loadmonitor_worker.reporter import LoadReporter, start_load_reporter
 from loadmonitor_worker.settings import LoadedSettings, Origin, load_settings
@@ -28,9 +36,15 @@ from loadmonitor_worker.snapshot import RankSnapshot
 from loadmonitor_worker.state import IdleOutcome, WorkerState
 
 __all__ = [
+    "AllowAll",
+    "Authorizer",
+    "BearerTokenAuthorizer",
     "BindError",
+    "CallMetadata",
+    "CertificateAuthorizer",
     "Clock",
     "ConfigError",
+    "CredentialFileError",
     "ForkedProcessError",
     "Histogram",
     "IdleOutcome",
@@ -44,6 +58,7 @@ __all__ = [
     "MissingHookError",
     "MissingSettingError",
     "Origin",
+    "PeerIdentity",
     "RankSnapshot",
     "ReporterConfig",
     "ServingModeError",

@@ -30,6 +30,7 @@ class ReporterCollector(Collector):
         yield _single(metrics.COALESCED, now.coalesced_reports)
         yield _single(metrics.UNACKED, now.unacked_reports)
         yield _single(metrics.SESSIONS, now.sessions)
+        yield _single(metrics.ORCA_STREAMS, now.orca_streams)
         yield _by_word(metrics.SESSION_EVENTS, now.session_events)
         yield _by_word(metrics.REFUSED, now.refused)
         yield _histogram(metrics.PULL_DURATION, now.pull_seconds)

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from loadmonitor_proto import StreamErrorCode
 from loadmonitor_worker._journal import SessionJournal, StatusJournal
 from loadmonitor_worker._meter import Meter
+from loadmonitor_worker._orca import orca_report
 from loadmonitor_worker._pull import Puller
 from loadmonitor_worker._report import ReportBuilder, error_frame
 from loadmonitor_worker._table import SessionTable
-from loadmonitor_worker._verdict import Attempt, judge
+from loadmonitor_worker._verdict import Attempt, ReportStatus, judge
 from loadmonitor_worker.interfaces import Clock, TimerHandle
 
 Follower = Callable[[Attempt], None]
@@ -40,6 +41,7 @@ class FireLoop:
 
     Attributes:
         counters: What it has done.
+        last_status: Of the newest report; None before the first.
         meter: Told of every fire, where somebody measures.
     """
 
@@ -67,6 +69,7 @@ class FireLoop:
         self._followers: list[Follower] = []
         self._follow_at_ns = 0
         self.counters = ReporterCounters()
+        self.last_status: ReportStatus | None = None
         self.meter: Meter | None = None
 
     def changed(self) -> None:
@@ -132,14 +135,21 @@ class FireLoop:
         frame = self._builder.build(attempt, verdict, now_unix_ms=now_unix_ms, active_routers=len(self._table))
         self.counters.fires += 1
         self.counters.clamped_values += attempt.clamped
+        sequence_id = self._builder.sequence_id
+        orca = b""
+        if any(session.is_due(now_ns) for session in self._table.orca):
+            orca = orca_report(attempt, verdict, sequence_id=sequence_id, worker_state=self._builder.worker_state)
         offered = 0
         for session in due:
             session.skip(now_ns)
-            if session.has_credit:
+            if session.is_orca:
+                session.offer(sequence_id, orca)
+            elif session.has_credit:
                 offered += 1
-                self.counters.coalesced_reports += session.offer(self._builder.sequence_id, frame)
+                self.counters.coalesced_reports += session.offer(sequence_id, frame)
             else:
                 self.counters.coalesced_reports += 1
+        self.last_status = verdict.status
         self._status.note(verdict, now_ns)
         if self.meter is not None:
             self.meter.reported(verdict, pull_ns=now_ns - self._puller.started_ns, routers=offered)

@@ -113,6 +113,10 @@ class Monitor:
             session.change(interval_ns=interval_ms * _MS, lease_ns=lease_ms * _MS, now_ns=now_ns)
             self._on_change()
             return
+        refusal = None if session.refusal is None else session.refusal(request.router_id)
+        if refusal is not None:
+            self.fail(session, StreamErrorCode.PERMISSION_DENIED, refusal)
+            return
         older = self._table.holder(request.router_id)
         # A stream that ended but lingers on a blocked peer still costs what a session costs.
         taken = sum(stream.router_id is not None for stream in self._table.open_streams)

@@ -1,6 +1,17 @@
 """Build a report from a verdict and encode it, once for all who receive it."""
 
-from loadmonitor_proto import LoadReport, RankLoad, RegisterResponse, StreamError, Worker, WorkerFrame, WorkerType
+from operator import attrgetter
+
+from loadmonitor_proto import (
+    UNKNOWABLE_FIELDS,
+    LoadReport,
+    RankLoad,
+    RegisterResponse,
+    StreamError,
+    Worker,
+    WorkerFrame,
+    WorkerType,
+)
 from loadmonitor_proto import ReportStatus as WireStatus
 from loadmonitor_proto import WorkerState as WireState
 from loadmonitor_worker._verdict import Attempt, Verdict
@@ -10,6 +21,7 @@ from loadmonitor_worker.snapshot import RankSnapshot
 from loadmonitor_worker.state import WorkerState
 
 _LONGEST_ERROR = 1_000
+_unknowable = attrgetter(*UNKNOWABLE_FIELDS.values())
 _WIRE_STATES = {state: WireState.Value(f"WORKER_STATE_{state.name}") for state in WorkerState}
 
 
@@ -81,8 +93,8 @@ def error_frame(code: str, message: str) -> bytes:
 
 
 def _rank_load(rank: RankSnapshot) -> RankLoad:
-    # A field of the first version that is 0 is not sent at all, and so is one that is unknown: it has no presence.
-    return RankLoad(
+    # A field of the first version that is 0 is not sent at all, and so is one that is unknown: its number tells them apart.
+    load = RankLoad(
         dp_rank=rank.dp_rank,
         snapshot_time_unix_ms=rank.snapshot_time_unix_ms or 0,
         num_running_reqs=rank.num_running_reqs,
@@ -101,3 +113,8 @@ def _rank_load(rank: RankSnapshot) -> RankLoad:
         prefill_busy_us_total=rank.prefill_busy_us_total,
         generated_tokens_total=rank.generated_tokens_total,
     )
+    values = _unknowable(rank)
+    if None in values:
+        numbers = (number for number, value in zip(UNKNOWABLE_FIELDS, values, strict=True) if value is None)
+        load.unknown_field_numbers.extend(numbers)
+    return load

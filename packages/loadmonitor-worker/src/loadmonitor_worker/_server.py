@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from copy import deepcopy
 from uuid import uuid4
 
@@ -10,21 +11,25 @@ import grpc.aio
 from loadmonitor_proto.channel import server_options
 from loadmonitor_proto.forking import cut_off_reason
 from loadmonitor_proto.service import add_load_monitor_servicer
+from loadmonitor_worker._admission import configured_authorizers
 from loadmonitor_worker._fire import FireLoop, ReporterCounters
 from loadmonitor_worker._health import HealthServicer, add_health_servicer
 from loadmonitor_worker._idle import IdleWatch
 from loadmonitor_worker._journal import SessionJournal
 from loadmonitor_worker._listen import check_bindable, format_address
 from loadmonitor_worker._meter import Meter
+from loadmonitor_worker._orca_service import OrcaServicer
 from loadmonitor_worker._protocol import Monitor
 from loadmonitor_worker._pull import Puller
 from loadmonitor_worker._report import ReportBuilder
+from loadmonitor_worker._rotation import Rotation
 from loadmonitor_worker._service import MonitorServicer
 from loadmonitor_worker._table import SessionTable
+from loadmonitor_worker._tls import certificate_cache
 from loadmonitor_worker._verdict import Attempt
-from loadmonitor_worker.config import ReporterConfig
+from loadmonitor_worker.config import ReporterConfig, is_loopback
 from loadmonitor_worker.errors import BindError, ForkedProcessError
-from loadmonitor_worker.interfaces import Clock, LoadSnapshotSource
+from loadmonitor_worker.interfaces import Authorizer, Clock, LoadSnapshotSource
 from loadmonitor_worker.measurements import Measurements
 from loadmonitor_worker.state import IdleOutcome, WorkerState
 
@@ -43,7 +48,13 @@ class ReporterServer:
         expected_dp_ranks: The ranks that count instead of the source's, or None.
     """
 
-    def __init__(self, config: ReporterConfig, source: LoadSnapshotSource, clock: Clock) -> None:
+    def __init__(
+        self,
+        config: ReporterConfig,
+        source: LoadSnapshotSource,
+        clock: Clock,
+        authorizers: Sequence[Authorizer] = (),
+    ) -> None:
         self._config = config
         self._source = source
         self._clock = clock
@@ -65,8 +76,10 @@ class ReporterServer:
             stale_after_ms=config.stale_after_ms,
         )
         self._monitor = Monitor(config, self.source_instance_id, self._table, self._journal, self._fire_loop.changed)
-        self._servicer = MonitorServicer(self._monitor, clock)
+        self._servicer = MonitorServicer(self._monitor, [*configured_authorizers(config), *authorizers], clock)
+        self._rotation: Rotation | None = None
         self._health = HealthServicer()
+        self._orca = OrcaServicer(config, self._table, self._fire_loop, clock)
         self._state_first_told_by = 0
         self._waiting: set[asyncio.Future[IdleOutcome]] = set()
 
@@ -117,6 +130,10 @@ class ReporterServer:
             self._waiting.discard(outcome)
             timer.cancel()
 
+    def add_orca_service(self, server: grpc.aio.Server) -> None:
+        """Serve ORCA on `server`; see `LoadReporter.add_orca_service`."""
+        self._orca.add_to(server)
+
     def measure(self) -> Measurements:
         """Return what was counted, and from now on measure what costs something."""
         if self._fire_loop.meter is None:
@@ -129,8 +146,10 @@ class ReporterServer:
             clamped_values=counters.clamped_values,
             sessions=len(self._table),
             unacked_reports=self._table.unacked(),
+            orca_streams=len(self._table.orca),
             session_events=dict(self._journal.events),
             refused=dict(self._journal.refused),
+            last_status=None if self._fire_loop.last_status is None else self._fire_loop.last_status.value,
             worker_state=self.worker_state,
             reports={status.value: number for status, number in meter.reports.items()},
             sent_bytes=meter.sent_bytes,
@@ -144,24 +163,40 @@ class ReporterServer:
 
         Raises:
             BindError: The address can't be listened on; nothing was started.
+            CredentialFileError: A certificate or key file can't be used; nothing was started.
             ForkedProcessError: This process was forked while gRPC was in use; nothing was started.
         """
         forked = cut_off_reason()
         if forked is not None:
             raise ForkedProcessError(f"no load reporter can start: {forked}")
+        certificates = await asyncio.to_thread(certificate_cache, self._config)
         host, port = self._config.host, self._config.port or 0
+        if certificates is None and not is_loopback(host):
+            _logger.warning(
+                "load reports are served in plaintext on %s: whoever reaches it can read them; "
+                "give tls_cert_file and tls_key_file, or listen on 127.0.0.1 (host)",
+                host,
+            )
         await check_bindable(host, port)
         self._grpc = grpc.aio.server(options=tuple(server_options().items()))
         add_load_monitor_servicer(self._servicer, self._grpc)
         add_health_servicer(self._health, self._grpc)
+        if self._config.orca:
+            self.add_orca_service(self._grpc)
         address = format_address(host, port)
         try:
-            bound = self._grpc.add_insecure_port(address)
+            if certificates is None:
+                bound = self._grpc.add_insecure_port(address)
+            else:
+                bound = self._grpc.add_secure_port(address, certificates.credentials())
         except RuntimeError as exc:
             await self._grpc.stop(None)
             raise BindError(address, f"gRPC refused the address ({exc})") from exc
         self.address = format_address(host, bound)
         await self._grpc.start()
+        if certificates is not None:
+            self._rotation = Rotation(certificates.refresh, self._clock)
+            self._rotation.start()
 
     async def stop(self) -> None:
         """Say goodbye on every stream, end the fire loop and release the port; the parent's are left alone by a child."""
@@ -170,11 +205,15 @@ class ReporterServer:
         _logger.info("closing: %d routers are told", len(self._table))
         self._monitor.shut_down()
         self._health.shut_down()
+        self._orca.shut_down()
         self._fire_loop.end()
         for outcome in self._waiting:
             if not outcome.done():
                 outcome.set_result(IdleOutcome(idle=False, reason="the reporter was closed"))
-        await asyncio.gather(self._grpc.stop(GOODBYE_SECONDS), self._puller.ended(GOODBYE_SECONDS))
+        ends = [self._grpc.stop(GOODBYE_SECONDS), self._puller.ended(GOODBYE_SECONDS)]
+        if self._rotation is not None:
+            ends.append(self._rotation.end(GOODBYE_SECONDS))
+        await asyncio.gather(*ends)
         if self._servicer.reading:
             await asyncio.wait(self._servicer.reading, timeout=GOODBYE_SECONDS)
         # While it is referred to, gRPC's thread goes on, and no process forked from this one could use gRPC.

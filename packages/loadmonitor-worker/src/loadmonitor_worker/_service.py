@@ -1,16 +1,19 @@
 """The gRPC side of a reporter: one handler a stream, which is also the stream's only writer."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
+from functools import partial
 
 import grpc.aio
 from google.protobuf.message import DecodeError
 
 from loadmonitor_proto import RouterFrame, StreamErrorCode, WorkerFrame
+from loadmonitor_worker._admission import first_refusal, identify
 from loadmonitor_worker._meter import Meter
 from loadmonitor_worker._protocol import Monitor
 from loadmonitor_worker._session import Session
-from loadmonitor_worker.interfaces import Clock
+from loadmonitor_worker.authorization import CallMetadata
+from loadmonitor_worker.interfaces import Authorizer, Clock
 
 
 class MonitorServicer:
@@ -27,8 +30,9 @@ class MonitorServicer:
         meter: Told of what is written, where somebody measures.
     """
 
-    def __init__(self, monitor: Monitor, clock: Clock) -> None:
+    def __init__(self, monitor: Monitor, authorizers: Sequence[Authorizer], clock: Clock) -> None:
         self._monitor = monitor
+        self._authorizers = authorizers
         self._clock = clock
         self.reading: set[asyncio.Task[None]] = set()
         self.meter: Meter | None = None
@@ -46,7 +50,11 @@ class MonitorServicer:
             if waiting is not None and not waiting.done():
                 waiting.set_result(None)
 
-        session = Session(on_ready=wake, peer=context.peer())
+        metadata = CallMetadata((key, value) for key, value in context.invocation_metadata() or ())
+        peer = identify(context.peer(), context.auth_context())
+        refusal = partial(first_refusal, self._authorizers, peer, metadata)
+        session = Session(on_ready=wake, peer=peer.address, refusal=refusal)
+        del metadata, refusal  # this frame lives as long as the stream
         self._monitor.stream_opened(session)
         reading = loop.create_task(self._read(request_iterator, session), name="loadmonitor-read")
         self.reading.add(reading)

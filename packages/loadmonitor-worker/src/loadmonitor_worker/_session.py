@@ -4,11 +4,13 @@ Times are nanoseconds on the reporter's monotonic clock.
 """
 
 from collections.abc import Callable
+from typing import ClassVar
 
 LEASE_GRACE_NS = 50_000_000
 """How long after the look that finds a lease run out it is judged, by a look no later than this: frames may lie unread before."""
 
 _MOST_REPEATED_LOOKS = 3
+_FOREVER_NS = 2**63
 
 
 class Session:
@@ -22,9 +24,13 @@ class Session:
         lease_until_ns: When the lease runs out.
         max_unacked: Most reports in flight, or None for a Router that doesn't acknowledge; the first `register` settles it.
         ended: Whether the stream takes no more reports; what was queued is still sent.
+        refusal: Tells why its Router may not register an id, or None; forgotten once it has registered.
         peer: Where its Router is, in gRPC's words, for people; "" when nobody told.
         on_ready: Called whenever `take` has something new to give.
+        is_orca: Whether it takes its reports as ORCA, not as frames of the Monitor stream.
     """
+
+    is_orca: ClassVar[bool] = False
 
     __slots__ = (
         "_anchor_ns",
@@ -44,12 +50,16 @@ class Session:
         "max_unacked",
         "on_ready",
         "peer",
+        "refusal",
         "router_id",
     )
 
-    def __init__(self, on_ready: Callable[[], None], peer: str = "") -> None:
+    def __init__(
+        self, on_ready: Callable[[], None], peer: str = "", refusal: Callable[[str], str | None] | None = None
+    ) -> None:
         self.on_ready = on_ready
         self.peer = peer
+        self.refusal = refusal
         self.router_id: str | None = None
         self.ended = False
         # Lists, though they are queues: they hold a few items at most, and an empty deque takes 600 bytes.
@@ -73,6 +83,7 @@ class Session:
     ) -> None:
         """Register; the first report is due at once, later ones at multiples of the interval after `anchor_ns`."""
         self.router_id = router_id
+        self.refusal = None  # and with it the call's metadata, secrets among them
         self.max_unacked = max_unacked
         self._anchor_ns = anchor_ns
         self.deadline_ns = now_ns
@@ -200,3 +211,22 @@ class Session:
         self._newest_sent, frame = self._report
         self._report = None
         return frame
+
+
+class OrcaSession(Session):
+    """One stream of an ORCA client: it never registers, acknowledges or renews anything, and lasts as long as its call."""
+
+    is_orca = True
+
+    __slots__ = ()
+
+    def subscribe(self, *, interval_ns: int, anchor_ns: int, now_ns: int) -> None:
+        """Take reports from now on: the first is due at once, later ones at multiples of the interval after `anchor_ns`."""
+        self.open(
+            f"ORCA client {self.peer}",
+            interval_ns=interval_ns,
+            lease_ns=_FOREVER_NS,
+            max_unacked=None,
+            anchor_ns=anchor_ns,
+            now_ns=now_ns,
+        )

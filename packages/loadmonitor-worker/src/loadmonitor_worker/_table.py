@@ -1,20 +1,23 @@
 """Who is registered: admission, replacement, and which sessions need the loop when. No I/O, no clock."""
 
 from collections.abc import Iterator
+from itertools import chain
 
-from loadmonitor_worker._session import Session
+from loadmonitor_worker._session import OrcaSession, Session
 
 
 class SessionTable:
-    """The registered sessions, at most one a router_id.
+    """The registered sessions, at most one a router_id, and beside them those of ORCA clients.
 
     Attributes:
         open_streams: Every open stream, registered or not, also one that ended and lingers on a blocked peer.
+        orca: The sessions of ORCA clients; they are no routers, and don't count among the registered ones.
     """
 
     def __init__(self, max_sessions: int) -> None:
         self.max_sessions = max_sessions
         self.open_streams: set[Session] = set()
+        self.orca: set[OrcaSession] = set()
         self._registered: dict[str, Session] = {}
 
     def __len__(self) -> int:
@@ -36,7 +39,7 @@ class SessionTable:
 
     def hurry(self, now_ns: int) -> None:
         """Make a report due now for every session."""
-        for session in self._registered.values():
+        for session in self._reported_to():
             session.hurry(now_ns)
 
     def unacked(self) -> int:
@@ -45,18 +48,21 @@ class SessionTable:
 
     def unaware_of(self, sequence_id: int) -> list[str]:
         """Return the router_ids of the sessions that may not know of the report with this number, or a later one."""
-        return [router_id for router_id, session in self._registered.items() if not session.knows(sequence_id)]
+        return [str(session.router_id) for session in self._reported_to() if not session.knows(sequence_id)]
 
     def next_wake(self, now_ns: int) -> int | None:
-        """Return when the loop is needed next, or None while nobody is registered."""
-        return min((session.wake_at(now_ns) for session in self._registered.values()), default=None)
+        """Return when the loop is needed next, or None while nobody is reported to."""
+        return min((session.wake_at(now_ns) for session in self._reported_to()), default=None)
 
     def due(self, now_ns: int) -> list[Session]:
         """Return the sessions whose report is due."""
-        return [session for session in self._registered.values() if session.is_due(now_ns)]
+        return [session for session in self._reported_to() if session.is_due(now_ns)]
 
     def lapsed(self, now_ns: int) -> Iterator[Session]:
         """Yield, and forget, the sessions whose lease has run out."""
         for session in [s for s in self._registered.values() if s.judge_lease(now_ns)]:
             self.remove(session)
             yield session
+
+    def _reported_to(self) -> Iterator[Session]:
+        return chain(self._registered.values(), self.orca)

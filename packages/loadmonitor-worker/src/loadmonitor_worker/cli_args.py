@@ -3,10 +3,15 @@
 import argparse
 
 
-def add_cli_args(parser: argparse.ArgumentParser) -> None:
+def add_cli_args(parser: argparse.ArgumentParser, *, default_host: str | None = "127.0.0.1") -> None:
     """Add `--load-reporter-port` and `--load-reporter-host` to an engine's parser.
 
     Reporting stays off by default: `args.load_reporter_port` is None, which `ReporterConfig(port=...)` takes as it is.
+
+    Args:
+        parser: The engine's.
+        default_host: `args.load_reporter_host` where the flag isn't given. None is for `load_settings`, which then takes the
+            host from the environment, the code, or its own default.
     """
     group = parser.add_argument_group("load reporting")
     group.add_argument(
@@ -18,9 +23,9 @@ def add_cli_args(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--load-reporter-host",
-        default="127.0.0.1",
+        default=default_host,
         metavar="HOST",
-        help="address that routers reach (default: %(default)s, this machine only)",
+        help="address that routers reach (default: 127.0.0.1, this machine only)",
     )
 
 

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from ipaddress import ip_address
+from pathlib import Path
 from typing import Literal
 
 from loadmonitor_worker.errors import SettingError
@@ -23,6 +25,7 @@ _LEAST = {
     "max_sessions": 1,
     "max_frames_per_second": 1,
     "pull_budget_ms": 1,
+    "orca_min_interval_ms": 1,
 }
 
 
@@ -45,12 +48,22 @@ class ReporterConfig:
         max_sessions: Most routers served at once; above 0.
         max_frames_per_second: Most frames read from one router, as a mean over a second; above 0. A router that acknowledges
             sends one a report.
+        orca: Whether the port serves ORCA's out-of-band reports too, to clients of gRPC and Envoy that balance load.
+        orca_min_interval_ms: Shortest interval granted to an ORCA client, and that of a client which asks for none; above 0.
+            As many ORCA clients are served at once as routers.
         alignment: Where a session's deadlines lie. "registration": at multiples of its interval since it registered.
             "epoch": at multiples of its interval on one scale for all sessions, so that equal and harmonic intervals
             share their reads whenever they registered.
         pull_budget_ms: Time one fire may spend on reading the source, its one retry included; above 0.
         overshoot: What happens to a rank with more tokens used, or requests running, than it has capacity for:
             "strict" makes the report UNREACHABLE, "clamp" caps the value and counts it.
+        tls_cert_file: PEM file of the certificate that routers see, with its intermediates; with `tls_key_file` it switches TLS
+            on. These files are looked at once a second: a change counts for new connections.
+        tls_key_file: PEM file of its key, not encrypted.
+        tls_client_ca_file: PEM file of the CAs that sign routers' certificates; with it, only who has one can connect.
+        allow_router: NAME=ROUTER_ID pairs: which router_id a name of a client certificate may register; an id that ends in `*`
+            stands for all that start so. Empty allows every id.
+        auth_token_file: File of bearer tokens, one a line; a router must send one of them to register.
 
     Raises:
         SettingError: A value is out of range, or contradicts another.
@@ -68,9 +81,16 @@ class ReporterConfig:
     max_lease_ttl_ms: int = 300_000
     max_sessions: int = 1_024
     max_frames_per_second: int = 1_000
+    orca: bool = False
+    orca_min_interval_ms: int = 1_000
     alignment: Literal["registration", "epoch"] = "registration"
     pull_budget_ms: int = 1_000
     overshoot: Literal["strict", "clamp"] = "strict"
+    tls_cert_file: Path | None = None
+    tls_key_file: Path | None = None
+    tls_client_ca_file: Path | None = None
+    allow_router: tuple[str, ...] = ()
+    auth_token_file: Path | None = None
 
     def __post_init__(self) -> None:
         if self.port is not None and not (type(self.port) is int and 0 <= self.port <= 65_535):
@@ -108,3 +128,37 @@ class ReporterConfig:
                 f"is below the engine's publish interval, {published} ms: use at least {3 * published}",
                 related=("publish_interval_ms",),
             )
+        self._refuse_insecurity()
+
+    def _refuse_insecurity(self) -> None:
+        """Refuse settings that promise a protection which isn't there."""
+        for name, needed in (
+            ("tls_cert_file", "tls_key_file"),
+            ("tls_key_file", "tls_cert_file"),
+            ("tls_client_ca_file", "tls_cert_file"),
+            ("allow_router", "tls_client_ca_file"),
+        ):
+            if getattr(self, name) and getattr(self, needed) is None:
+                raise SettingError(name, f"{getattr(self, name)}", f"needs {needed}: give both", related=(needed,))
+        for pair in self.allow_router:
+            certified, sign, router_id = pair.partition("=")
+            if not (certified and sign and router_id):
+                raise SettingError(
+                    "allow_router", pair, "is not allowed: NAME=ROUTER_ID is, such as spiffe://cluster/a=a"
+                )
+        if self.auth_token_file is not None and self.tls_cert_file is None and not is_loopback(self.host):
+            raise SettingError(
+                "auth_token_file",
+                f"{self.auth_token_file}",
+                f"would have tokens sent in plaintext to {self.host}: give tls_cert_file and tls_key_file too",
+                related=("host", "tls_cert_file"),
+            )
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether an address reaches this machine only; a name other than localhost is taken to reach further."""
+    bare = host.strip("[]")
+    try:
+        return ip_address(bare).is_loopback
+    except ValueError:
+        return bare.lower() == "localhost"

@@ -2,6 +2,7 @@
 
 LoadReporterError
 ├── ConfigError               a setting is wrong, or its name is; nothing was started
+│   ├── CredentialFileError       a certificate, key or token file can't be used
 │   ├── MissingSettingError       a setting without a default wasn't given
 │   └── SettingError              the value of one setting isn't allowed
 ├── MissingExtraError         an optional dependency of the requested feature is not installed
@@ -16,6 +17,8 @@ LoadReporterError
 Source errors never reach the engine's request path: the reporter turns them into the report's `last_error`.
 """
 
+from pathlib import Path
+
 
 class LoadReporterError(Exception):
     """Base of every error that loadmonitor_worker raises."""
@@ -23,6 +26,21 @@ class LoadReporterError(Exception):
 
 class ConfigError(LoadReporterError, ValueError):
     """A setting is out of range; the message names the setting, the value received and what is allowed."""
+
+
+class CredentialFileError(ConfigError):
+    """A certificate, key or token file can't be used; the message names the file and never shows what is in it.
+
+    Attributes:
+        setting: The setting that names the file.
+        path: The file.
+    """
+
+    def __init__(self, setting: str, path: Path, why: str) -> None:
+        """Name the setting, the file and what is wrong with it."""
+        super().__init__(f"{setting}={path} can't be used: {why}")
+        self.setting = setting
+        self.path = path
 
 
 class MissingSettingError(ConfigError):

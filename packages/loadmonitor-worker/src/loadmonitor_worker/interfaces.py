@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from loadmonitor_worker.authorization import CallMetadata, PeerIdentity
 from loadmonitor_worker.snapshot import RankSnapshot
 
 
@@ -24,6 +25,17 @@ class LoadSnapshotSource(Protocol):
 
     def expected_dp_ranks(self) -> frozenset[int]:
         """Return the ranks that a complete answer holds; called before and after each pull, so it must be cheap."""
+
+
+class Authorizer(Protocol):
+    """Decides who may register which router_id; asked on the event loop at the first `register` of each stream."""
+
+    def refusal(self, peer: PeerIdentity, router_id: str, metadata: CallMetadata) -> str | None:
+        """Return None to let the peer register, or why not.
+
+        The reason is logged and told to the router, with PERMISSION_DENIED: it must hold nothing secret. The session that holds
+        the id is left alone. Anything raised refuses too; its text goes nowhere.
+        """
 
 
 class SglangManager(Protocol):

@@ -44,8 +44,10 @@ class Measurements:
         clamped_values: Values above their capacity that were capped.
         sessions: Routers registered now.
         unacked_reports: Reports that acknowledging routers were sent, or are about to be, and have not acknowledged.
+        orca_streams: ORCA clients that are reported to now.
         session_events: What became of sessions: registered, stopped, lost, lease_expired, replaced, shut_down.
         refused: Streams ended for what their router did, by the error code.
+        last_status: Of the newest report: HEALTHY, STALE or UNREACHABLE; None before the first, which a router brings about.
         worker_state: What routers are told of the engine, or None.
         reports: Reports handed to routers' streams, by status; since measuring began.
         sent_bytes: Of the frames written, without what HTTP/2 adds; since measuring began.
@@ -59,8 +61,10 @@ class Measurements:
     clamped_values: int
     sessions: int
     unacked_reports: int
+    orca_streams: int
     session_events: Mapping[str, int]
     refused: Mapping[str, int]
+    last_status: str | None
     worker_state: WorkerState | None
     reports: Mapping[str, int]
     sent_bytes: int

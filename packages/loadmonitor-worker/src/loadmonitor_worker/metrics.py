@@ -67,6 +67,12 @@ UNACKED = MetricFamily(
 SESSIONS = MetricFamily(
     name="loadmonitor_worker_sessions", kind="gauge", unit="routers", help="Routers that are registered."
 )
+ORCA_STREAMS = MetricFamily(
+    name="loadmonitor_worker_orca_streams",
+    kind="gauge",
+    unit="streams",
+    help="ORCA clients that are reported to; they do not count as routers.",
+)
 SESSION_EVENTS = MetricFamily(
     name="loadmonitor_worker_session_events_total",
     kind="counter",
@@ -132,6 +138,7 @@ FAMILIES: tuple[MetricFamily, ...] = (
     COALESCED,
     UNACKED,
     SESSIONS,
+    ORCA_STREAMS,
     SESSION_EVENTS,
     REFUSED,
     PULL_DURATION,

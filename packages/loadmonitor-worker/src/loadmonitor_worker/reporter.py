@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Self
 from loadmonitor_worker._ranks import checked_ranks
 from loadmonitor_worker.config import ReporterConfig
 from loadmonitor_worker.errors import ConfigError, MissingExtraError
-from loadmonitor_worker.interfaces import Clock, LoadSnapshotSource
+from loadmonitor_worker.interfaces import Authorizer, Clock, LoadSnapshotSource
 from loadmonitor_worker.measurements import Measurements
-from loadmonitor_worker.state import IdleOutcome, WorkerState
+from loadmonitor_worker.state import IdleOutcome, WorkerState, checked_state
 
 if TYPE_CHECKING:
+    import grpc.aio
+
     from loadmonitor_worker._fire import ReporterCounters
     from loadmonitor_worker._server import ReporterServer
 
@@ -60,12 +62,7 @@ class LoadReporter:
         Raises:
             ConfigError: `state` isn't a `WorkerState`.
         """
-        try:
-            known = WorkerState(state)
-        except ValueError:
-            allowed = ", ".join(WorkerState)
-            raise ConfigError(f"worker state {state!r} is not allowed: one of {allowed} is") from None
-        self._server.set_worker_state(known)
+        self._server.set_worker_state(checked_state(state))
 
     async def wait_until_idle(self, timeout_seconds: float) -> IdleOutcome:
         """Wait until every router knows the state and the engine then had nothing to do for a second, or until the limit.
@@ -111,6 +108,20 @@ class LoadReporter:
         """
         self._server.expected_dp_ranks = checked_ranks(dp_ranks)
 
+    def add_orca_service(self, server: "grpc.aio.Server") -> None:
+        """Serve ORCA's out-of-band reports on a server of your own, whether or not `ReporterConfig.orca` has them on this port.
+
+        gRPC's clients ask for them on the connection that carries their requests, hence at the server that takes these. Once
+        the reporter is closed, that server answers UNAVAILABLE, and clients go on without weights.
+
+        Args:
+            server: One of this reporter's event loop, not started yet.
+
+        Raises:
+            ServingModeError: Called on another event loop.
+        """
+        self._server.add_orca_service(server)
+
     async def close(self) -> None:
         """Tell every router SHUTTING_DOWN, stop reading the source and release the port, within about 2 seconds.
 
@@ -137,7 +148,11 @@ def _check_timeout(timeout_seconds: float) -> None:
 
 
 async def start_load_reporter(
-    config: ReporterConfig, source: LoadSnapshotSource | None, *, clock: Clock | None = None
+    config: ReporterConfig,
+    source: LoadSnapshotSource | None,
+    *,
+    clock: Clock | None = None,
+    authorizer: Authorizer | None = None,
 ) -> LoadReporter | None:
     """Start reporting the load that `source` reads, on the running event loop.
 
@@ -145,6 +160,7 @@ async def start_load_reporter(
         config: Settings; `port=None` switches reporting off.
         source: Reads the engine's load; required when reporting is on.
         clock: Time; the default is the system's.
+        authorizer: Decides who may register, beside what the settings ask for: a router needs the consent of all.
 
     Returns:
         The running reporter, or None when reporting is off: gRPC and protobuf are then not even imported.
@@ -153,6 +169,7 @@ async def start_load_reporter(
         ConfigError: Reporting is on without a source, or a text of the configuration can't be sent.
         MissingExtraError: Reporting is on without the extra `[load-reporter]`.
         BindError: The address can't be listened on.
+        CredentialFileError: A certificate, key or token file can't be used.
         ForkedProcessError: This process was forked while gRPC was in use.
     """
     if config.port is None:
@@ -169,6 +186,7 @@ async def start_load_reporter(
     from loadmonitor_worker._clock import SystemClock  # noqa: PLC0415 - an engine that doesn't report doesn't pay
     from loadmonitor_worker._server import ReporterServer  # noqa: PLC0415
 
-    server = ReporterServer(config, source, clock or SystemClock())
+    authorizers = () if authorizer is None else (authorizer,)
+    server = ReporterServer(config, source, clock or SystemClock(), authorizers)
     await server.start()
     return LoadReporter(server)

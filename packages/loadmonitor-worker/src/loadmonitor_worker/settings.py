@@ -10,11 +10,12 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final, Generic, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from loadmonitor_worker._listen import format_address
 from loadmonitor_worker.config import ReporterConfig
 from loadmonitor_worker.errors import ConfigError, MissingSettingError, SettingError
 
 PREFIX: Final = "LOADMONITOR_"
-_LINK_NAME = re.compile(r"_SERVICE_HOST$|_SERVICE_PORT(_|$)|_PORT$|_PORT_\d+_(TCP|UDP|SCTP)(_|$)")
+_LINK_NAME = re.compile(r"_SERVICE_HOST$|_SERVICE_PORT(_|$)|_PORT_\d+_(TCP|UDP|SCTP)(_|$)")
 _LINK_VALUE = re.compile(r"(tcp|udp|sctp)://", re.IGNORECASE)
 _ADDRESS = re.compile(r"(\[[^\[\]]+\]|[^:\[\]]*):(\d{1,5})")
 _TRUE = ("1", "true", "yes", "on")
@@ -54,6 +55,7 @@ def load_settings(
     code: Mapping[str, object] | None = None,
     environ: Mapping[str, str] | None = None,
     flags: Mapping[str, object] | None = None,
+    flag_prefix: str = "--",
 ) -> LoadedSettings[ConfigT]:
     """Put a configuration together: flags over environment over code over defaults.
 
@@ -67,6 +69,7 @@ def load_settings(
         code: Values by the setting's name.
         environ: The process's environment; pass `os.environ`. None leaves it out.
         flags: Values by the setting's name; one that is None wasn't given.
+        flag_prefix: What the flags' names begin with, before the setting's, for messages: "--load-reporter-" with `add_cli_args`.
 
     Raises:
         SettingError: A value isn't allowed; the message names where it came from.
@@ -86,15 +89,31 @@ def load_settings(
             if name in settings and name not in flagged:
                 given[name] = (_read(name, part, hints[name], variable), Origin("environment", variable))
     for name, value in flagged.items():
-        given[name] = (value, Origin("flag", "--" + name.replace("_", "-")))
+        given[name] = (value, Origin("flag", _flag(name, flag_prefix)))
     origins = {name: given[name][1] if name in given else Origin("default", name) for name in settings}
     if missing := [name for name, field in settings.items() if name not in given and _required(field)]:
-        raise MissingSettingError(f"no value for {' and '.join(missing)}: give {_ways(missing[0])}")
+        raise MissingSettingError(f"no value for {' and '.join(missing)}: give {_ways(missing[0], flag_prefix)}")
     arguments: dict[str, Any] = {name: value for name, (value, _) in given.items()}
     try:
         return LoadedSettings(kind(**arguments), origins)
     except SettingError as error:
         raise _with_origins(error, origins) from None
+
+
+def environment_of(loaded: LoadedSettings[Any]) -> dict[str, str]:
+    """Return the variables from which `load_settings` reads the same configuration; settings left at their default have none."""
+    variables: dict[str, str] = {}
+    for name, origin in loaded.origins.items():
+        variable, value = variable_of(name), getattr(loaded.config, name)
+        if origin.kind == "default" or value is None or variable in variables:
+            continue
+        if variable.endswith("LISTEN"):
+            start = re.sub("(host|port)$", "", name)
+            value = format_address(getattr(loaded.config, f"{start}host"), getattr(loaded.config, f"{start}port"))
+        elif isinstance(value, bool):
+            value = str(value).lower()
+        variables[variable] = ",".join(value) if isinstance(value, tuple) else str(value)
+    return variables
 
 
 def variable_of(name: str) -> str:
@@ -111,9 +130,9 @@ def _variables(environ: Mapping[str, str], settings: Mapping[str, object]) -> li
         if variable not in known and (_LINK_NAME.search(variable) or _LINK_VALUE.match(text)):
             _log.debug("%s is passed over: it has the form of a Kubernetes service link", variable)
         elif variable not in known:
-            raise ConfigError(
-                f"the environment variable {variable} is no setting{_meant(variable, known, PREFIX)}; unset it or correct its name"
-            )
+            name = variable.removeprefix(PREFIX).lower()
+            meant = f": give {variable_of(name)}=HOST:PORT" if name in settings else _meant(variable, known, PREFIX)
+            raise ConfigError(f"the environment variable {variable} is no setting{meant}; unset it or correct its name")
         elif text.strip():
             found.append((variable, text.strip()))
     return found
@@ -157,8 +176,12 @@ def _required(field: "Field[object]") -> bool:
     return field.default is MISSING and field.default_factory is MISSING
 
 
-def _ways(name: str) -> str:
-    return f"the flag --{name.replace('_', '-')} or the environment variable {variable_of(name)}"
+def _flag(name: str, prefix: str) -> str:
+    return prefix + name.replace("_", "-")
+
+
+def _ways(name: str, flag_prefix: str) -> str:
+    return f"the flag {_flag(name, flag_prefix)} or the environment variable {variable_of(name)}"
 
 
 def _meant(name: str, choices: Collection[str], prefix: str = "") -> str:

@@ -1,7 +1,6 @@
 """The load of one data-parallel rank at one moment, as a source hands it to the reporter."""
 
 from dataclasses import dataclass
-from typing import Final
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -10,8 +9,8 @@ class RankSnapshot:
 
     Nothing is checked here: the reporter validates the complete rank set of each pull.
 
-    None is for a source whose engine doesn't tell a value. The wire's first version has no way to leave a count or a ratio out, so
-    a router reads 0 there, except in the fields from `prefill_throughput` on; `utilization` has -1 instead.
+    None is for a source whose engine doesn't tell a value; a report says so. A router of the contract's first version knows it of the
+    fields from `prefill_throughput` on only, and reads 0 in the others; `utilization` has -1 instead.
 
     Attributes:
         dp_rank: Data-parallel rank, 0 to 2**31 - 1.
@@ -50,14 +49,3 @@ class RankSnapshot:
     prefill_uncached_tokens_total: int | None = None
     prefill_busy_us_total: int | None = None
     generated_tokens_total: int | None = None
-
-
-READ_AS_ZERO: Final = (
-    "num_waiting_uncached_tokens",
-    "num_used_tokens",
-    "num_total_tokens",
-    "token_usage",
-    "gen_throughput",
-    "cache_hit_rate",
-)
-"""The fields that may be None and have no presence on the wire: a router reads 0 where they are unknown."""

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from loadmonitor_worker.errors import ConfigError
+
 
 class WorkerState(StrEnum):
     """Where the engine stands in its life. A router sends new requests to a SERVING engine, and to one that doesn't say."""
@@ -15,6 +17,18 @@ class WorkerState(StrEnum):
     """Finishes what it has and takes nothing new; it goes away afterwards."""
     PAUSED = "paused"
     """Takes nothing for the moment, as while its weights are exchanged."""
+
+
+def checked_state(state: str) -> WorkerState:
+    """Return `state` as a WorkerState.
+
+    Raises:
+        ConfigError: It isn't one.
+    """
+    try:
+        return WorkerState(state)
+    except ValueError:
+        raise ConfigError(f"worker state {state!r} is not allowed: one of {', '.join(WorkerState)} is") from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

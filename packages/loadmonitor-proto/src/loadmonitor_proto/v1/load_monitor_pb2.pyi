@@ -7,7 +7,7 @@ A Worker serves one method; each Router dials in, registers, and is sent reports
 replaced. docs/contract.md numbers the rules of the stream.
 
 Compatibility: RankLoad 1 to 14 and every other field below 100 belong to the published v1 contract and keep their number, name,
-type and meaning for ever. Fields from 100 on are additive and `optional`; a v1 peer skips them.
+type and meaning for ever. Fields from 100 on are additive, and `optional` or `repeated`; a v1 peer skips them.
 
 Units: *_ms are milliseconds, *_us microseconds, *_unix_ms milliseconds since the Unix epoch on the clock of whoever
 wrote them.
@@ -155,6 +155,7 @@ class RankLoad(_message.Message):
     PREFILL_UNCACHED_TOKENS_TOTAL_FIELD_NUMBER: _builtins.int
     PREFILL_BUSY_US_TOTAL_FIELD_NUMBER: _builtins.int
     GENERATED_TOKENS_TOTAL_FIELD_NUMBER: _builtins.int
+    UNKNOWN_FIELD_NUMBERS_FIELD_NUMBER: _builtins.int
     dp_rank: _builtins.int
     snapshot_time_unix_ms: _builtins.int
     """when the engine took the numbers; 0: unknown"""
@@ -180,6 +181,10 @@ class RankLoad(_message.Message):
     """cumulative since the engine started, like the two below"""
     prefill_busy_us_total: _builtins.int
     generated_tokens_total: _builtins.int
+    @_builtins.property
+    def unknown_field_numbers(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """The fields among 5, 6, 7, 10, 11 and 12 that the Worker doesn't know, ascending. They are not sent: 0 there is no measurement."""
+
     def __init__(
         self,
         *,
@@ -200,10 +205,11 @@ class RankLoad(_message.Message):
         prefill_uncached_tokens_total: _builtins.int | None = ...,
         prefill_busy_us_total: _builtins.int | None = ...,
         generated_tokens_total: _builtins.int | None = ...,
+        unknown_field_numbers: _abc.Iterable[_builtins.int] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_generated_tokens_total", b"_generated_tokens_total", "_prefill_busy_us_total", b"_prefill_busy_us_total", "_prefill_throughput", b"_prefill_throughput", "_prefill_uncached_tokens_total", b"_prefill_uncached_tokens_total", "generated_tokens_total", b"generated_tokens_total", "prefill_busy_us_total", b"prefill_busy_us_total", "prefill_throughput", b"prefill_throughput", "prefill_uncached_tokens_total", b"prefill_uncached_tokens_total"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_generated_tokens_total", b"_generated_tokens_total", "_prefill_busy_us_total", b"_prefill_busy_us_total", "_prefill_throughput", b"_prefill_throughput", "_prefill_uncached_tokens_total", b"_prefill_uncached_tokens_total", "cache_hit_rate", b"cache_hit_rate", "dp_rank", b"dp_rank", "gen_throughput", b"gen_throughput", "generated_tokens_total", b"generated_tokens_total", "max_running_requests", b"max_running_requests", "max_total_num_tokens", b"max_total_num_tokens", "num_running_reqs", b"num_running_reqs", "num_total_tokens", b"num_total_tokens", "num_used_tokens", b"num_used_tokens", "num_waiting_reqs", b"num_waiting_reqs", "num_waiting_uncached_tokens", b"num_waiting_uncached_tokens", "prefill_busy_us_total", b"prefill_busy_us_total", "prefill_throughput", b"prefill_throughput", "prefill_uncached_tokens_total", b"prefill_uncached_tokens_total", "snapshot_time_unix_ms", b"snapshot_time_unix_ms", "token_usage", b"token_usage", "utilization", b"utilization"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_generated_tokens_total", b"_generated_tokens_total", "_prefill_busy_us_total", b"_prefill_busy_us_total", "_prefill_throughput", b"_prefill_throughput", "_prefill_uncached_tokens_total", b"_prefill_uncached_tokens_total", "cache_hit_rate", b"cache_hit_rate", "dp_rank", b"dp_rank", "gen_throughput", b"gen_throughput", "generated_tokens_total", b"generated_tokens_total", "max_running_requests", b"max_running_requests", "max_total_num_tokens", b"max_total_num_tokens", "num_running_reqs", b"num_running_reqs", "num_total_tokens", b"num_total_tokens", "num_used_tokens", b"num_used_tokens", "num_waiting_reqs", b"num_waiting_reqs", "num_waiting_uncached_tokens", b"num_waiting_uncached_tokens", "prefill_busy_us_total", b"prefill_busy_us_total", "prefill_throughput", b"prefill_throughput", "prefill_uncached_tokens_total", b"prefill_uncached_tokens_total", "snapshot_time_unix_ms", b"snapshot_time_unix_ms", "token_usage", b"token_usage", "unknown_field_numbers", b"unknown_field_numbers", "utilization", b"utilization"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__generated_tokens_total: _TypeAlias = _typing.Literal["generated_tokens_total"]  # noqa: Y015
     _WhichOneofArgType__generated_tokens_total: _TypeAlias = _typing.Literal["_generated_tokens_total", b"_generated_tokens_total"]  # noqa: Y015

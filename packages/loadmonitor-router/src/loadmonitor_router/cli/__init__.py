@@ -35,6 +35,10 @@ for _command in (watch, export, explain, conformance, dashboard, demo):
 
 
 _FLAGS = {"report_interval_ms=": "--interval-ms ", "lease_ttl_ms=": "--lease-ttl-ms "}
+_FLAGS |= {
+    name: f"--{name.replace('_', '-')}"
+    for name in ("tls_ca_file", "tls_cert_file", "tls_key_file", "tls_server_name", "token_file")
+}
 """How a setting is called here, by the words that start its error."""
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from loadmonitor_router.cli._process import own_router_id, quiet_library, stopping
 from loadmonitor_router.cli._workers import make_monitor, named
 from loadmonitor_router.connection import ConnectionState
+from loadmonitor_router.credentials import Credentials
 from loadmonitor_router.explanation import Explanation, explain
 from loadmonitor_router.monitor import LoadMonitor
 from loadmonitor_router.snapshot import WorkerLoad
@@ -19,7 +20,7 @@ _PACKAGES = ("loadmonitor-router", "loadmonitor-proto", "grpcio", "protobuf")
 
 
 async def explain_worker(
-    worker: str, *, timeout_seconds: float, interval_ms: int, lease_ttl_ms: int
+    worker: str, *, timeout_seconds: float, interval_ms: int, lease_ttl_ms: int, credentials: Credentials
 ) -> tuple[int, str]:
     """Return the exit code and what to print.
 
@@ -27,7 +28,7 @@ async def explain_worker(
         ConfigError: The address or a setting isn't allowed.
     """
     workers = named([worker])
-    monitor = make_monitor(own_router_id("explain"), interval_ms, lease_ttl_ms)
+    monitor = make_monitor(own_router_id("explain"), interval_ms, lease_ttl_ms, credentials)
     with quiet_library(), stopping() as stopped:
         async with monitor:
             monitor.reconcile(workers)

@@ -16,6 +16,7 @@ from loadmonitor_router.cli._workers import Finding
 from loadmonitor_router.client import MonitorClient
 from loadmonitor_router.config import ClientConfig
 from loadmonitor_router.connection import Connection, ConnectionState
+from loadmonitor_router.credentials import PLAINTEXT, Credentials
 from loadmonitor_router.discovery import Discovery
 from loadmonitor_router.errors import StreamRefusedError
 from loadmonitor_router.interfaces import Clock
@@ -36,6 +37,7 @@ class Watch:
         *,
         interval_ms: int = 1_000,
         lease_ttl_ms: int = 15_000,
+        credentials: Credentials = PLAINTEXT,
         clock: Clock | None = None,
     ) -> None:
         """Check the settings; nothing is dialled yet.
@@ -46,6 +48,7 @@ class Watch:
         self._config = ClientConfig(
             router_id=own_router_id("watch"), report_interval_ms=interval_ms, lease_ttl_ms=lease_ttl_ms
         )
+        self._credentials = credentials
         self._numbers = count()
         self._finding = Finding(discovery, self._reconcile)
         self._clock = SystemClock() if clock is None else clock
@@ -172,7 +175,9 @@ class Watch:
             # An id for each stream, because two addresses may lead to one Worker.
             config = replace(self._config, router_id=f"{self._config.router_id}-{next(self._numbers)}")
             note = partial(self._note_connection, address, config.router_id)
-            client = MonitorClient(address, **asdict(config), on_connection=note, clock=self._clock)
+            client = MonitorClient(
+                address, **asdict(config), credentials=self._credentials, on_connection=note, clock=self._clock
+            )
             self._clients[address] = client
             self._followers[address] = asyncio.create_task(self._follow(address, client))
         self._news.set()

@@ -8,6 +8,7 @@ from typing import Any
 from loadmonitor_router.age import Freshness
 from loadmonitor_router.cli._process import own_router_id, stopping
 from loadmonitor_router.cli._workers import Finding, TroubleLines, make_monitor
+from loadmonitor_router.credentials import Credentials
 from loadmonitor_router.discovery import Discovery
 from loadmonitor_router.errors import LoadMonitorRouterError
 from loadmonitor_router.export.collector import FleetCollector, make_registry
@@ -27,6 +28,7 @@ async def serve(
     router_id: str | None,
     interval_ms: int,
     lease_ttl_ms: int,
+    credentials: Credentials,
     announce: Callable[[str], None],
 ) -> int:
     """Serve until stopped; return the exit code.
@@ -35,7 +37,8 @@ async def serve(
         ConfigError: A setting isn't allowed.
         LoadMonitorRouterError: The address to listen on can't be had.
     """
-    monitor = make_monitor(own_router_id("export") if router_id is None else router_id, interval_ms, lease_ttl_ms)
+    own_id = own_router_id("export") if router_id is None else router_id
+    monitor = make_monitor(own_id, interval_ms, lease_ttl_ms, credentials)
     finding = Finding(discovery, monitor.reconcile)
     snapshot = on_loop(monitor.snapshot)
     collector = FleetCollector(

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 
 from loadmonitor_router.age import DEFAULT_FRESHNESS_MS
 from loadmonitor_router.config import normalize_address
+from loadmonitor_router.credentials import Credentials
 from loadmonitor_router.discovery import DEFAULT_REPORTER_PORT, Discovery, StaticDiscovery, parse_discovery
 from loadmonitor_router.errors import ConfigError, LoadMonitorRouterError
 from loadmonitor_router.monitor import LoadMonitor
@@ -50,7 +51,7 @@ def choose_workers(
     return StaticDiscovery(named(addresses))
 
 
-def make_monitor(router_id: str, interval_ms: int, lease_ttl_ms: int) -> LoadMonitor:
+def make_monitor(router_id: str, interval_ms: int, lease_ttl_ms: int, credentials: Credentials) -> LoadMonitor:
     """Return a monitor whose freshness window suits the interval.
 
     Raises:
@@ -61,6 +62,7 @@ def make_monitor(router_id: str, interval_ms: int, lease_ttl_ms: int) -> LoadMon
         report_interval_ms=interval_ms,
         freshness_ms=max(DEFAULT_FRESHNESS_MS, 2 * interval_ms),
         lease_ttl_ms=lease_ttl_ms,
+        credentials=credentials,
     )
 
 

@@ -7,6 +7,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from loadmonitor_router.cli._checks import check_timeout
+from loadmonitor_router.cli._security import NO_SECURITY, SecurityFlags
 
 
 def explain(
@@ -16,6 +17,7 @@ def explain(
     timeout_seconds: Annotated[float, Parameter(name="--timeout")] = 5.0,
     interval_ms: int = 1_000,
     lease_ttl_ms: int = 15_000,
+    security: SecurityFlags = NO_SECURITY,
 ) -> int:
     """Say why a Worker counts in a router's decisions, or doesn't.
 
@@ -28,6 +30,7 @@ def explain(
         timeout_seconds: How long to wait for the first report.
         interval_ms: Wished time between two reports.
         lease_ttl_ms: Wished lease.
+        security: How this command and the Workers know each other.
     """
     check_timeout(timeout_seconds)
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
@@ -36,7 +39,13 @@ def explain(
     from loadmonitor_router.cli._explain import explain_worker  # noqa: PLC0415
 
     code, text = asyncio.run(
-        explain_worker(worker, timeout_seconds=timeout_seconds, interval_ms=interval_ms, lease_ttl_ms=lease_ttl_ms)
+        explain_worker(
+            worker,
+            timeout_seconds=timeout_seconds,
+            interval_ms=interval_ms,
+            lease_ttl_ms=lease_ttl_ms,
+            credentials=security.credentials(),
+        )
     )
     sys.stdout.write(text)
     return code

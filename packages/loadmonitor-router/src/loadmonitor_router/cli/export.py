@@ -6,6 +6,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from loadmonitor_router.cli._security import NO_SECURITY, SecurityFlags
 from loadmonitor_router.errors import LoadMonitorRouterError
 from loadmonitor_router.export.metrics import EngineMetrics
 
@@ -19,6 +20,7 @@ def export(
     router_id: Annotated[str | None, Parameter(show_default=False)] = None,
     interval_ms: int = 1_000,
     lease_ttl_ms: int = 15_000,
+    security: SecurityFlags = NO_SECURITY,
 ) -> int:
     """Export the load of Workers to Prometheus.
 
@@ -37,6 +39,7 @@ def export(
         router_id: Register under this id, and show it as the label router_id; otherwise an id of its own, not shown.
         interval_ms: Wished time between two reports of a Worker.
         lease_ttl_ms: Wished lease: a Worker that hears nothing for so long forgets this command.
+        security: How this command and the Workers know each other.
     """
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     import asyncio  # noqa: PLC0415 - nothing of this is needed for --help
@@ -63,6 +66,7 @@ def export(
             router_id=router_id,
             interval_ms=interval_ms,
             lease_ttl_ms=lease_ttl_ms,
+            credentials=security.credentials(),
             announce=announce,
         )
     )

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from loadmonitor_router.cli._checks import check_timeout
+from loadmonitor_router.cli._security import NO_SECURITY, SecurityFlags
 from loadmonitor_router.errors import ConfigError
 
 _DISCOVERED_WIDTH = len("255.255.255.255:50061")
@@ -22,6 +23,7 @@ def watch(
     interval_ms: int = 1_000,
     lease_ttl_ms: int = 15_000,
     timeout_seconds: Annotated[float, Parameter(name="--timeout")] = 5.0,
+    security: SecurityFlags = NO_SECURITY,
 ) -> int:
     """Show the load of Workers, live.
 
@@ -48,6 +50,7 @@ def watch(
         interval_ms: Wished time between two reports of a Worker.
         lease_ttl_ms: Wished lease: a Worker that hears nothing for so long forgets this command.
         timeout_seconds: With --once how long to wait for the first reports, with --until for all of it.
+        security: How this command and the Workers know each other.
     """
     if once and until is not None:
         raise ConfigError(
@@ -65,7 +68,9 @@ def watch(
     discovery = choose_workers("watch", workers, discover, reporter_port)
     width = max(map(len, workers), default=_DISCOVERED_WIDTH)
     output = make_output(as_json=json, is_terminal=sys.stdout.isatty(), live=not once, width=width)
-    following = Watch(discovery, output, interval_ms=interval_ms, lease_ttl_ms=lease_ttl_ms)
+    following = Watch(
+        discovery, output, interval_ms=interval_ms, lease_ttl_ms=lease_ttl_ms, credentials=security.credentials()
+    )
     if once:
         return asyncio.run(following.first(timeout_seconds))
     if until == "fresh":

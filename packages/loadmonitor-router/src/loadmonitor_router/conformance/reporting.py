@@ -3,7 +3,7 @@
 import asyncio
 import re
 
-from loadmonitor_proto import LoadReport, RankLoad, ReportStatus
+from loadmonitor_proto import UNKNOWABLE_FIELDS, LoadReport, RankLoad, ReportStatus
 from loadmonitor_router.conformance.frames import keep_alive, register
 from loadmonitor_router.conformance.results import Deviation, NotOffered, NotTestable, check
 from loadmonitor_router.conformance.trial import Trial
@@ -165,6 +165,42 @@ async def latest_wins(trial: Trial) -> str:
     if waited > _STALLED_REPORTS // 2:
         raise Deviation(f"{waited} reports that had waited, of some {_STALLED_REPORTS} that were built during a stall")
     return f"{waited} reports that had waited, of some {_STALLED_REPORTS} that were built during a stall, then report {report.sequence_id}"
+
+
+@check(
+    "REPORT-7",
+    expects="unknown_field_numbers: those of the six fields that are unknown, ascending, and not sent",
+    is_extension=True,
+)
+async def unknown(trial: Trial) -> str:
+    """Takes five reports and checks what their ranks name. A Worker that names nothing knows everything, or doesn't offer it; whether a 0 that isn't named was measured doesn't show from here."""
+    named: set[str] = set()
+    seen = 0
+    for report in await trial.sample():
+        for rank in report.ranks:
+            seen += 1
+            where = f"rank {rank.dp_rank} of report {report.sequence_id}"
+            numbers = list(rank.unknown_field_numbers)
+            if numbers != sorted(set(numbers)):
+                raise Deviation(f"{numbers} named by {where}, not ascending or not each once")
+            for number in numbers:
+                field = RankLoad.DESCRIPTOR.fields_by_number.get(number)
+                if field is not None and number not in UNKNOWABLE_FIELDS:
+                    raise Deviation(f"{field.name} ({number}) named by {where}, which may not be unknown")
+                if field is not None and (value := getattr(rank, field.name)):
+                    raise Deviation(f"{field.name}={value} in {where}, which names it as unknown")
+                named.add(UNKNOWABLE_FIELDS.get(number, str(number)))
+    if not seen:
+        raise NotTestable("no rank in five reports")
+    if not named:
+        raise NotOffered("no field named as unknown in five reports")
+    return f"named as unknown and not sent: {', '.join(sorted(named))}"
+
+
+@check("REPORT-8", expects="a Router that never takes a field named as unknown for 0", is_extension=True)
+async def believed(trial: Trial) -> str:  # noqa: ARG001 - a check like the others
+    """Isn't tested: it is about Routers."""
+    raise NotTestable("this clause is about Routers")
 
 
 def _status_name(report: LoadReport) -> str:

@@ -34,6 +34,8 @@ CHECKS: tuple[Check, ...] = (
     reporting.staleness,
     reporting.age,
     reporting.latest_wins,
+    reporting.unknown,
+    reporting.believed,
     state.told,
     state.changed,
     state.obeyed,
@@ -107,7 +109,21 @@ async def _dial(address: str, timeout_seconds: float) -> None:
             async with asyncio.timeout(timeout_seconds):
                 await channel.channel_ready()
         except TimeoutError:
-            raise NoReporterError(f"{address}: no connection within {timeout_seconds:g} s") from None
+            cause = await _why_not_connected(channel)
+            raise NoReporterError(f"{address}: no connection within {timeout_seconds:g} s{cause}") from None
+
+
+async def _why_not_connected(channel: grpc.aio.Channel) -> str:
+    """Return how the last attempt to connect ended; nothing where none has ended."""
+    if channel.get_state() is not grpc.ChannelConnectivity.TRANSIENT_FAILURE:
+        return ""
+    # Fails with what is known: such a channel lets nothing through.
+    ask: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary("/")
+    try:
+        await ask(b"", timeout=1)
+    except grpc.aio.AioRpcError as error:
+        return f": {error.details()}"
+    return ""
 
 
 async def _judge(item: Check, trial: Trial) -> ClauseResult:

@@ -156,10 +156,13 @@ def _collect_engine(families: metrics.EngineFamilies, fleet: Mapping[str, Worker
         ranks += _fresh_ranks(load)
         models.add((load.report and load.report.worker.model) or "")
     label = (models.pop() if len(models) == 1 else "",)
-    for family, value in (
+    usages = [rank.token_usage for rank in ranks if rank.token_usage is not None]
+    samples: tuple[tuple[Family, float | None], ...] = (
         (families.running, sum(rank.num_running_reqs for rank in ranks)),
         (families.waiting, sum(rank.num_waiting_reqs for rank in ranks)),
-        (families.usage, max((rank.token_usage for rank in ranks), default=0.0)),
-    ):
+        # One that isn't told might be the greatest.
+        (families.usage, max(usages, default=None) if len(usages) == len(ranks) else None),
+    )
+    for family, value in samples:
         metric = GaugeMetricFamily(family.name, family.help, labels=family.labels)
         yield _filled(metric, [(label, value)] if ranks else [], {})

@@ -3,6 +3,9 @@
     rank    = ½ · (num_running_reqs + num_waiting_reqs) / max_running_requests + ½ · token_usage
     Worker  = its most loaded rank
 
+A rank that doesn't tell its `token_usage` is not taken for empty: it counts with min(1, requests / max_running_requests) instead, so
+what it holds is judged by its requests alone. Its tokens waiting don't matter here, known or not.
+
 0 is idle; 1 is every request slot and every KV token in use; a queue goes beyond. A Worker counts as its most loaded rank,
 because a mean hides one long queue beside idle ranks, and any request may land there.
 
@@ -38,7 +41,9 @@ def rank_load(rank: RankLoad) -> Load | None:
     if not slots:
         return None
     requests = rank.num_running_reqs + rank.num_waiting_reqs
-    return Load((requests / slots + rank.token_usage) / 2, requests, slots)
+    share = requests / slots
+    usage = min(1.0, share) if rank.token_usage is None else rank.token_usage
+    return Load((share + usage) / 2, requests, slots)
 
 
 def worker_load(report: WorkerReport) -> Load | None:

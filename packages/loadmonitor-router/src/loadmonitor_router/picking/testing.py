@@ -18,7 +18,7 @@ def make_rank(
     *,
     num_running_reqs: int = 0,
     num_waiting_reqs: int = 0,
-    token_usage: float = 0.0,
+    token_usage: float | None = 0.0,
     max_running_requests: int | None = 100,
 ) -> RankLoad:
     """Return a rank that is idle unless told otherwise."""

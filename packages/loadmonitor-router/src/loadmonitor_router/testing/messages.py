@@ -5,8 +5,8 @@ from collections.abc import Iterable
 import loadmonitor_proto as wire
 
 
-def wire_rank(dp_rank: int = 0, **fields: float) -> wire.RankLoad:
-    """Return a rank that breaks no rule; `fields` change it."""
+def wire_rank(dp_rank: int = 0, **fields: float | None) -> wire.RankLoad:
+    """Return a rank that breaks no rule; `fields` change it, and None makes one of `UNKNOWABLE_FIELDS` unknown."""
     rank = wire.RankLoad(
         dp_rank=dp_rank,
         snapshot_time_unix_ms=1_750_000_000_000,
@@ -22,8 +22,12 @@ def wire_rank(dp_rank: int = 0, **fields: float) -> wire.RankLoad:
         cache_hit_rate=0.25,
         utilization=0.5,
     )
+    unknown = [number for number, name in wire.UNKNOWABLE_FIELDS.items() if name in fields and fields[name] is None]
+    for number in unknown:
+        fields[wire.UNKNOWABLE_FIELDS[number]] = 0
     for name, value in fields.items():
         setattr(rank, name, value)
+    rank.unknown_field_numbers.extend(unknown)
     return rank
 
 

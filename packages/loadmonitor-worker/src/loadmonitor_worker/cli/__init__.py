@@ -28,12 +28,26 @@ for _name, _help in (
 ):
     app.command(f"loadmonitor_worker.cli.{_name}:{_name}", name=_name, help=_help)
 
+_manifest = App(name="manifest", help="Print Kubernetes objects, for `kubectl apply -f -`.")
+for _name, _help in (
+    ("sidecar", "A Deployment of an engine with its sidecar, and the Service by which routers find it."),
+    ("component", "A Kustomize component that gives a Deployment you have a sidecar."),
+    ("router", "A Deployment of `loadmonitor export` that finds the Workers, and the Role that lets it."),
+    ("monitor", "A PodMonitor, by which the Prometheus operator scrapes sidecars and exporter."),
+):
+    _manifest.command(f"loadmonitor_worker.cli.manifest:{_name}", name=_name, help=_help)
+app.command(_manifest)
+
 _FLAGS = {
     "mapping=": "--mapping ",
     "dp_size=": "--dp-size ",
     "period_ms=": "--period-ms ",
     "timeout_seconds=": "--timeout-seconds ",
     ", or None": "",
+}
+_FLAGS |= {
+    f"{name}=": f"--{name.replace('_', '-')} "
+    for name in ("tls_cert_file", "tls_key_file", "tls_client_ca_file", "auth_token_file")
 }
 _FLAGS |= {
     f"{name}{sign}": f"--{name.replace('_', '-')} "

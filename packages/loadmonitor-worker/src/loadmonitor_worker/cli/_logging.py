@@ -2,8 +2,11 @@
 
 import json
 import logging
+import os
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Literal
+from urllib.parse import unquote
 
 LogFormat = Literal["text", "json"]
 LogLevel = Literal["debug", "info", "warning", "error"]
@@ -12,7 +15,17 @@ _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime"}
 
 
 class JsonFormatter(logging.Formatter):
-    """One object a line: time, level, logger, message, then the record's own fields such as `router_id` and `peer`."""
+    """One object a line: time, level, logger, message, the record's own fields such as `router_id` and `peer`, then the resource.
+
+    The resource is what OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES say of this process, such as its pod's name.
+    """
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        super().__init__()
+        pairs = (pair.partition("=") for pair in environ.get("OTEL_RESOURCE_ATTRIBUTES", "").split(","))
+        self._resource = {name.strip(): unquote(value.strip()) for name, equals, value in pairs if equals}
+        if service := environ.get("OTEL_SERVICE_NAME"):
+            self._resource["service.name"] = service
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the record as one line of JSON."""
@@ -24,6 +37,8 @@ class JsonFormatter(logging.Formatter):
             "message": record.getMessage(),
         }
         line |= {key: value for key, value in vars(record).items() if key not in _STANDARD}
+        if self._resource:
+            line["resource"] = self._resource
         if record.exc_info:
             line["error"] = self.formatException(record.exc_info)
         return json.dumps(line, default=str)
@@ -36,7 +51,7 @@ def set_up_logging(log_format: LogFormat, level: LogLevel) -> None:
     """
     handler = logging.StreamHandler()
     handler.setFormatter(
-        JsonFormatter()
+        JsonFormatter(os.environ)
         if log_format == "json"
         else logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
     )

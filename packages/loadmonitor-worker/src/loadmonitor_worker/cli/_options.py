@@ -37,13 +37,8 @@ def make_source(loaded: LoadedSettings[SidecarConfig], *, unless: Collection[str
     Raises:
         ConfigError: A setting is missing, out of range, or belongs to another source.
     """
+    refuse_foreign_settings(loaded, unless=unless)
     config = loaded.config
-    for setting, owners in _OWNERS.items():
-        if config.source not in owners and setting not in unless and loaded.origins[setting].kind != "default":
-            raise ConfigError(
-                f"{loaded.origins[setting]} belongs to --source {' or '.join(owners)}, not to --source {config.source}: "
-                "leave it out, or change the source"
-            )
     if config.source == "sglang-shm":
         return SglangShmSource(config.shm_path, dp_size=config.dp_size)
     if config.source == "sglang-http":
@@ -51,6 +46,17 @@ def make_source(loaded: LoadedSettings[SidecarConfig], *, unless: Collection[str
     if config.source == "synthetic":
         return SyntheticSource(1 if config.dp_size is None else config.dp_size)
     return _make_metrics_source(config)
+
+
+def refuse_foreign_settings(loaded: LoadedSettings[SidecarConfig], *, unless: Collection[str] = ()) -> None:
+    """Raise ConfigError for a setting that belongs to another source than the one chosen; see `make_source`."""
+    source = loaded.config.source
+    for setting, owners in _OWNERS.items():
+        if source not in owners and setting not in unless and loaded.origins[setting].kind != "default":
+            raise ConfigError(
+                f"{loaded.origins[setting]} belongs to --source {' or '.join(owners)}, not to --source {source}: "
+                "leave it out, or change the source"
+            )
 
 
 def make_http_source(config: SidecarConfig, *, dp_size: int | None) -> SglangHttpSource:

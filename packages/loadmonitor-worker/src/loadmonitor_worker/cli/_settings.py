@@ -90,10 +90,19 @@ class ServeFlags:
         max_lease_ttl_ms: Longest lease granted to a router; by default 300000.
         max_sessions: Most routers served at once; by default 1024.
         max_frames_per_second: Most frames read from one router, as a mean over a second; by default 1000.
+        orca: Serve ORCA's out-of-band reports on the port too, to clients of gRPC and Envoy that balance load.
+        orca_min_interval_ms: Shortest interval granted to an ORCA client, and that of one which asks for none; by default 1000.
         alignment: "epoch" lets routers with equal intervals share their reads; by default "registration".
         pull_budget_ms: Longest one read of the load may take; by default 1000.
         overshoot: "clamp" caps a load above its capacity; by default "strict", which reports UNREACHABLE.
-        http_port: Port of a second listener, for HTTP: /metrics, /livez, and /drain, which `loadmonitor-worker drain` uses;
+        tls_cert_file: PEM file of the certificate that routers see; with --tls-key-file it switches TLS on. Looked at once a
+            second, as the two below: a change counts for new connections.
+        tls_key_file: PEM file of its key, not encrypted.
+        tls_client_ca_file: PEM file of the CAs that sign routers' certificates; only who has one can then connect.
+        allow_router: NAME=ROUTER_ID: a name of a client certificate, and an id it may register, or the start of one and *; may
+            be repeated. By default any id.
+        auth_token_file: File of bearer tokens, one a line, of which a router must send one; read at each registration.
+        http_port: Port of a second listener, for HTTP: /metrics, /livez, /readyz, and /drain, which `loadmonitor-worker drain` uses;
             0 takes any free one, told by the second line of output. By default there is none.
         http_host: Address of the second listener; by default 127.0.0.1, and 0.0.0.0 for scrapers on other machines.
         remote_drain: Let anybody who reaches the second listener drain, by GET too, as a kubelet's preStop httpGet does; by
@@ -112,9 +121,16 @@ class ServeFlags:
     max_lease_ttl_ms: int | None = None
     max_sessions: int | None = None
     max_frames_per_second: int | None = None
+    orca: Annotated[bool | None, Parameter(negative="")] = None
+    orca_min_interval_ms: int | None = None
     alignment: Literal["registration", "epoch"] | None = None
     pull_budget_ms: int | None = None
     overshoot: Literal["strict", "clamp"] | None = None
+    tls_cert_file: Path | None = None
+    tls_key_file: Path | None = None
+    tls_client_ca_file: Path | None = None
+    allow_router: Annotated[tuple[str, ...] | None, Parameter(negative="", consume_multiple=False)] = None
+    auth_token_file: Path | None = None
     http_port: int | None = None
     http_host: str | None = None
     remote_drain: Annotated[bool | None, Parameter(negative="")] = None

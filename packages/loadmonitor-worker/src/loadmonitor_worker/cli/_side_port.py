@@ -21,6 +21,12 @@ from loadmonitor_worker.metrics import make_registry
 from loadmonitor_worker.reporter import LoadReporter
 from loadmonitor_worker.state import WorkerState
 
+LIVEZ: Final = "/livez"
+READYZ: Final = "/readyz"
+METRICS: Final = "/metrics"
+DRAIN: Final = "/drain"
+SIDE_PORT: Final = 9464
+"""Where the second listener is by convention; `serve` has it where it was asked for."""
 DRAIN_SECONDS: Final = 20.0
 """How long a drain waits by default: less than the 30 s that Kubernetes grants a pod's end by default."""
 _MOST_DRAIN_SECONDS = 86_400.0
@@ -144,7 +150,7 @@ class _Answers:
 
     async def _respond(self, method: str, target: str, peer: tuple[str, ...] | None) -> _Answer:
         url = urlsplit(target)
-        if url.path == "/drain":
+        if url.path == DRAIN:
             if method != "POST" and not (method == "GET" and self._remote_drain):
                 return _Answer(HTTPStatus.METHOD_NOT_ALLOWED, b"POST it\n")
             if not self._remote_drain and not _is_this_machine(peer):
@@ -153,11 +159,24 @@ class _Answers:
             return await self._drain(parse_qs(url.query).get("timeout_seconds", [str(DRAIN_SECONDS)])[-1])
         if method not in {"GET", "HEAD"}:
             return _Answer(HTTPStatus.METHOD_NOT_ALLOWED, b"GET it\n")
-        if url.path == "/metrics":
+        if url.path == METRICS:
             return _Answer(HTTPStatus.OK, self._exposition())
-        if url.path == "/livez":
+        if url.path == LIVEZ:
             return _Answer(HTTPStatus.OK, b"ok\n")
-        return _Answer(HTTPStatus.NOT_FOUND, b"there are /metrics, /livez and /drain\n")
+        if url.path == READYZ:
+            return self._ready()
+        return _Answer(HTTPStatus.NOT_FOUND, f"there are {METRICS}, {LIVEZ}, {READYZ} and {DRAIN}\n".encode())
+
+    def _ready(self) -> _Answer:
+        status = self._reporter.measure().last_status
+        if status is None:
+            return _Answer(
+                HTTPStatus.SERVICE_UNAVAILABLE, b"no report yet: the engine is read when a router registers\n"
+            )
+        readable = status != "UNREACHABLE"
+        return _Answer(
+            HTTPStatus.OK if readable else HTTPStatus.SERVICE_UNAVAILABLE, f"the last report was {status}\n".encode()
+        )
 
     async def _drain(self, limit: str) -> _Answer:
         try:

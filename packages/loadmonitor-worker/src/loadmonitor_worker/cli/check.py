@@ -19,7 +19,6 @@ from loadmonitor_worker.cli._options import closing, make_http_source, make_sour
 from loadmonitor_worker.cli._settings import NO_SOURCE_FLAGS, SourceFlags, sidecar_settings
 from loadmonitor_worker.errors import SourceError
 from loadmonitor_worker.interfaces import LoadSnapshotSource
-from loadmonitor_worker.snapshot import READ_AS_ZERO
 from loadmonitor_worker.sources import MetricsSource, SglangHttpSource, SglangShmSource, ShmVerdict, inspect_candidates
 
 _DIRECTORY = Path("/dev/shm")  # noqa: S108 - where SGLang publishes, not a place for our own files
@@ -161,9 +160,7 @@ def _metrics_hops(source: MetricsSource) -> Iterator[Hop]:
     for field, reason in source.unknown_fields.items():
         by_reason.setdefault(reason, []).append(field)
     for reason, fields in by_reason.items():
-        zeros = [field for field in fields if field in READ_AS_ZERO]
-        remark = f"; routers read 0 for {', '.join(zeros)}, which the wire can't leave out" if zeros else ""
-        yield Hop(ok=True, hop="unknown", detail=f"{', '.join(fields)}: {reason}{remark}")
+        yield Hop(ok=True, hop="unknown", detail=f"{', '.join(fields)}: {reason}; reports say so")
 
 
 async def _filling(file: SglangShmSource, engine: SglangHttpSource) -> Hop:

@@ -1,5 +1,6 @@
 """`loadmonitor-worker config`: the settings that `serve` would have here, and where each comes from."""
 
+import asyncio
 import json
 import sys
 from collections.abc import Mapping
@@ -9,6 +10,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from loadmonitor_worker.cli._options import closing, make_source
 from loadmonitor_worker.cli._settings import (
     NO_SERVE_FLAGS,
     NO_SOURCE_FLAGS,
@@ -17,7 +19,7 @@ from loadmonitor_worker.cli._settings import (
     SourceFlags,
     sidecar_settings,
 )
-from loadmonitor_worker.settings import variable_of
+from loadmonitor_worker.settings import LoadedSettings, variable_of
 
 
 def config(
@@ -52,7 +54,14 @@ def config(
     else:
         lines = _columns([dict(zip(shown, map(str.upper, shown), strict=True)), *rows], shown)
     sys.stdout.write("".join(f"{line}\n" for line in lines))
+    asyncio.run(_try_source(loaded))
     return 0
+
+
+async def _try_source(loaded: LoadedSettings[SidecarConfig]) -> None:
+    """Make the source as `serve` does, which asks nobody yet: what it refuses is told below the settings."""
+    async with closing(make_source(loaded)):
+        pass
 
 
 _REQUIRED = next(field for field in fields(SidecarConfig) if field.name == "source").default

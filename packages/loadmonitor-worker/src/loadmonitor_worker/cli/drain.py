@@ -5,14 +5,17 @@ import json
 import sys
 
 from loadmonitor_worker._listen import format_address
+from loadmonitor_worker.cli._settings import ServeFlags, SourceFlags, sidecar_settings
+from loadmonitor_worker.cli._side_port import DRAIN, DRAIN_SECONDS, SIDE_PORT
 from loadmonitor_worker.errors import ConfigError
 
 _CONNECT_SECONDS = 5.0
 _SLACK_SECONDS = 5.0
 _MOST_SECONDS = 86_400.0
+_LOOPBACK = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - what is listened on everywhere is asked here
 
 
-def drain(*, timeout_seconds: float = 20.0, http_port: int = 9464, http_host: str = "127.0.0.1") -> int:
+def drain(*, timeout_seconds: float = DRAIN_SECONDS, http_port: int | None = None, http_host: str | None = None) -> int:
     """Have a running `serve --http-port` tell routers DRAINING, and wait until its engine has nothing to do.
 
     Exits 0 when every router knew and the engine then ran nothing for a second; 1 when the limit came first, with what was in
@@ -21,11 +24,16 @@ def drain(*, timeout_seconds: float = 20.0, http_port: int = 9464, http_host: st
 
     Args:
         timeout_seconds: The limit; it counts in a pod's terminationGracePeriodSeconds, which should be 10 s longer.
-        http_port: The port that `serve` was given as --http-port.
-        http_host: Where `serve` listens for HTTP; another machine's needs --remote-drain.
+        http_port: The port that `serve` was given as --http-port; by default that of LOADMONITOR_HTTP_LISTEN, or 9464.
+        http_host: Where `serve` listens for HTTP; by default the host of LOADMONITOR_HTTP_LISTEN, or this machine. Another
+            machine's needs --remote-drain.
     """
     if not 0 <= timeout_seconds <= _MOST_SECONDS:
         raise ConfigError(f"--timeout-seconds {timeout_seconds} is not allowed: 0 to {_MOST_SECONDS:.0f} is")
+    # The same variables as the `serve` beside it; the source is none of a drain's business, so that any will do.
+    settings = sidecar_settings(SourceFlags(source="synthetic"), ServeFlags(http_port=http_port, http_host=http_host))
+    http_port = SIDE_PORT if settings.config.http_port is None else settings.config.http_port
+    http_host = _LOOPBACK.get(settings.config.http_host, settings.config.http_host)
     if not 1 <= http_port <= 65_535:
         raise ConfigError(f"--http-port {http_port} is not a TCP port: allowed are 1 to 65535")
     address = format_address(http_host, http_port)
@@ -50,7 +58,7 @@ def _post(host: str, port: int, timeout_seconds: float) -> tuple[int, bytes]:
     try:
         connection.connect()
         connection.sock.settimeout(timeout_seconds + _SLACK_SECONDS)
-        connection.request("POST", f"/drain?timeout_seconds={timeout_seconds}")
+        connection.request("POST", f"{DRAIN}?timeout_seconds={timeout_seconds}")
         response = connection.getresponse()
         return response.status, response.read(65_536)
     finally:

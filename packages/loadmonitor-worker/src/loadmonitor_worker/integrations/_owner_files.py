@@ -1,18 +1,20 @@
-"""The files by which processes agree on one owner, and tell it the rank set."""
+"""The files by which processes agree on one owner, and tell it the rank set and the engine's state."""
 
 import fcntl
 import json
 import os
+import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from loadmonitor_worker._ranks import checked_ranks
 from loadmonitor_worker.integrations._fork import in_forked_children
+from loadmonitor_worker.state import WorkerState
 
 
 class OwnerFiles:
-    """A directory on a local disk that belongs to one engine: `owner.lock`, `members.lock` and `ranks.json`.
+    """A directory on a local disk that belongs to one engine: `owner.lock`, `members.lock`, `ranks.json` and `state`.
 
     Locks are flock's: the kernel frees them when their process dies, however it does. A forked child closes its copies, which
     would hold them further.
@@ -24,10 +26,11 @@ class OwnerFiles:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._ranks_path = directory / "ranks.json"
+        self._state_path = directory / "state"
 
     @contextmanager
     def member(self) -> Iterator[None]:
-        """Take part while the block runs; whoever finds nobody else forgets the ranks that an earlier engine left.
+        """Take part while the block runs; whoever finds nobody else forgets the ranks and the state that an earlier engine left.
 
         Raises:
             OSError: The directory can't be made or written.
@@ -36,6 +39,7 @@ class OwnerFiles:
         with _open(self._directory / "members.lock") as fd:
             if _lock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB):
                 self._ranks_path.unlink(missing_ok=True)
+                self._state_path.unlink(missing_ok=True)
             fcntl.flock(fd, fcntl.LOCK_SH)
             yield
 
@@ -51,10 +55,7 @@ class OwnerFiles:
         Raises:
             ConfigError: No ranks, or one that isn't an integer of at least 0.
         """
-        ranks = checked_ranks(dp_ranks)
-        new = self._directory / f"ranks.{os.getpid()}.new"
-        new.write_text(json.dumps(sorted(ranks)))
-        new.replace(self._ranks_path)
+        self._publish(self._ranks_path, json.dumps(sorted(checked_ranks(dp_ranks))))
 
     def ranks(self) -> frozenset[int] | None:
         """Return the rank set that was published last, or None when none was."""
@@ -62,6 +63,24 @@ class OwnerFiles:
             return frozenset(json.loads(self._ranks_path.read_text()))
         except FileNotFoundError:
             return None
+
+    def publish_state(self, state: WorkerState) -> None:
+        """Replace the engine's state for the present owner and those to come."""
+        # The time makes a state that is told again differ from the one that was told before.
+        self._publish(self._state_path, f"{state} {time.time_ns()} {os.getpid()}")
+
+    def state(self) -> str | None:
+        """Return the state that was published last as the first word of a text that is new each time, or None when none was."""
+        try:
+            return self._state_path.read_text()
+        except FileNotFoundError:
+            return None
+
+    @staticmethod
+    def _publish(path: Path, text: str) -> None:
+        new = path.with_name(f"{path.name}.{os.getpid()}.new")
+        new.write_text(text)
+        new.replace(path)
 
 
 @contextmanager

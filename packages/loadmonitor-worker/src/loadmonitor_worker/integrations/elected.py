@@ -16,6 +16,7 @@ from loadmonitor_worker.integrations._running import MakeSource, close_source, r
 from loadmonitor_worker.interfaces import LoadSnapshotSource
 from loadmonitor_worker.reporter import LoadReporter
 from loadmonitor_worker.snapshot import RankSnapshot
+from loadmonitor_worker.state import WorkerState, checked_state
 
 _logger = logging.getLogger(__name__)
 
@@ -47,7 +48,8 @@ class ElectedReporter:
             make_source: Makes the source when this process becomes the owner. It must tell the load of the whole engine,
                 not of this process: SglangShmSource does. A source with `aclose` or `close` is closed after the reporter.
             directory: For the lock files; local to the machine, and this engine's alone.
-            retry_seconds: How often a process that isn't the owner looks; above 0.
+            retry_seconds: How often a process that isn't the owner looks whether it can be, and the owner whether another
+                process has set the engine's state; above 0.
         """
         self.reporter: LoadReporter | None = None
         self._config = config
@@ -56,6 +58,7 @@ class ElectedReporter:
         self._retry_seconds = retry_seconds
         self._stack: AsyncExitStack | None = None
         self._complaint = ""
+        self._told: str | None = None
 
     def update_expected_dp_ranks(self, dp_ranks: Collection[int]) -> None:
         """Replace the ranks that make a read complete, from whichever process the change reaches.
@@ -72,6 +75,23 @@ class ElectedReporter:
         if self._stack is None:
             raise ServingModeError("the rank set of an elected reporter is told inside its `async with` block")
         self._files.publish_ranks(dp_ranks)
+
+    def set_worker_state(self, state: WorkerState) -> None:
+        """Tell routers where the engine stands, from whichever process the change reaches.
+
+        The owner tells it at once where it is this process, else within `retry_seconds`; an owner to come tells it from its
+        first report on. It counts until another is set, or every process has left. Does nothing when reporting is off.
+
+        Raises:
+            ServingModeError: This process hasn't entered.
+            ConfigError: `state` isn't a `WorkerState`.
+        """
+        if self._config.port is None:
+            return
+        if self._stack is None:
+            raise ServingModeError("the engine's state is told to an elected reporter inside its `async with` block")
+        self._files.publish_state(checked_state(state))
+        self._tell_state()
 
     async def __aenter__(self) -> Self:
         """Become the owner, or wait in the background to become it.
@@ -112,6 +132,9 @@ class ElectedReporter:
             )
             assert self.reporter is not None
             _logger.info("process %d owns the load reporter on %s", os.getpid(), self.reporter.address)
+            self._told = None
+            self._tell_state()
+            trying.push_async_callback(_end, asyncio.create_task(self._follow_state(), name="loadmonitor-state"))
             stack.push_async_exit(trying.pop_all())
         return True
 
@@ -128,6 +151,17 @@ class ElectedReporter:
                         self._complaint = str(error)
                         _logger.warning("process %d can't take the load reporter over: %s", os.getpid(), error)
             await asyncio.get_running_loop().create_future()
+
+    async def _follow_state(self) -> None:
+        while True:
+            await asyncio.sleep(self._retry_seconds)
+            self._tell_state()
+
+    def _tell_state(self) -> None:
+        published = self._files.state()
+        if self.reporter is not None and published is not None and published != self._told:
+            self._told = published
+            self.reporter.set_worker_state(checked_state(published.partition(" ")[0]))
 
     def _resign(self) -> None:
         self.reporter = None

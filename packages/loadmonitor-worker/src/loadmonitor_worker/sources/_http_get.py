@@ -38,9 +38,13 @@ def httpx_module(feature: str, extra: str) -> ModuleType:
         MissingExtraError: httpx isn't installed.
     """
     try:
-        return import_module("httpx")
+        module = import_module("httpx")
+        # What httpx itself puts off to the first request, which would hold an engine's event loop up when the first router comes.
+        for needed in ("httpcore", "anyio.streams.tls"):
+            import_module(needed)
     except ImportError as error:
         raise MissingExtraError(feature, extra) from error
+    return module
 
 
 def checked_url(url: str, module: ModuleType) -> str:

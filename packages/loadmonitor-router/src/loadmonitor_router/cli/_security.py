@@ -1,0 +1,42 @@
+"""The flags by which a command and the Workers know each other."""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from loadmonitor_router.credentials import Credentials
+
+_Unset = Parameter(show_default=False)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecurityFlags:
+    """TLS and the bearer token; the files are read at each dialling.
+
+    Args:
+        tls_ca_file: PEM file of the CAs that sign Workers' certificates; switches TLS on.
+        tls_cert_file: PEM file of a certificate of this command's own, for Workers that ask for one.
+        tls_key_file: PEM file of its key, not encrypted.
+        tls_server_name: Name in the Workers' certificates, where it isn't the host that is dialled.
+        token_file: File that holds a bearer token to send; only with TLS, or to this machine.
+    """
+
+    tls_ca_file: Annotated[Path | None, _Unset] = None
+    tls_cert_file: Annotated[Path | None, _Unset] = None
+    tls_key_file: Annotated[Path | None, _Unset] = None
+    tls_server_name: Annotated[str | None, _Unset] = None
+    token_file: Annotated[Path | None, _Unset] = None
+
+    def credentials(self) -> Credentials:
+        """Return what the flags say.
+
+        Raises:
+            ConfigError: One of them needs another.
+        """
+        return Credentials(**asdict(self))
+
+
+NO_SECURITY = SecurityFlags()
