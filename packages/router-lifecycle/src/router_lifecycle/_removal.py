@@ -96,17 +96,21 @@ class Remover:
         )
         sign = remove_sign(seen, facts)
         state = machine.see(sign, self._link.now())
-        self._remember(handle, seen, sign, now)
+        self._remember(handle, seen, sign, state, now)
         self._link.tell(operation, state if state.is_end else sign, str(seen))
         if state is RemoveState.ASKING:
             await self._ask(operation, handle, machine, seen)
 
-    def _remember(self, handle: RemovalHandle, seen: Observation, sign: RemoveSign, now: float) -> None:
+    @staticmethod
+    def _remember(handle: RemovalHandle, seen: Observation, sign: RemoveSign, state: RemoveState, now: float) -> None:
         """Keep what later looks can't show any more."""
         if sign is RemoveSign.ADDING and not handle.may_be_pending:
             handle.may_be_pending = True
             handle.submitted_at_unix_seconds = handle.submitted_at_unix_seconds or now
-        elif sign is RemoveSign.ABSENT or (handle.unlisted_before and seen.rows):
+        elif sign is RemoveSign.ABSENT or (
+            # Until it is asked for again, what came late must go on looking like that.
+            handle.unlisted_before and seen.rows and (sign is not RemoveSign.RETURNED or state is RemoveState.ASKING)
+        ):
             # The activation has ended, or this is what came of it.
             handle.may_be_pending = False
 
