@@ -749,3 +749,13 @@ async def test_replacing_a_creation_in_progress_waits_until_its_ghost_is_gone() 
     assert [entry.priority for entry in worker.rows] == [7]
     await bench.pass_time(60.0)
     assert bench.routable == [URL]
+
+
+async def test_a_misspelt_on_existing_is_refused_and_removes_nothing() -> None:
+    bench = Bench("0.3.2")
+    client = bench.client()
+    await bench.run(client.register(SPEC))
+    for call in (client.register, client.register_many):
+        with pytest.raises(ValueError, match="on_existing='error' is not allowed: give one of fail, adopt, replace"):
+            await bench.run(call([SPEC] if call == client.register_many else SPEC, on_existing="error"))  # type: ignore[arg-type]
+    assert (bench.posts, bench.sent("DELETE")) == (1, [])

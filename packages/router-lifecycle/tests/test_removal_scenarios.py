@@ -547,6 +547,44 @@ async def test_replacing_on_the_same_url_removes_confirms_and_adds(version: str)
     assert bench.routable == [URL]
 
 
+async def test_a_worker_that_is_listed_just_after_its_removal_looked_for_it_is_asked_for_again() -> None:
+    engine = FakeEngine(URL, health=Health.LOADING)
+    engine.becomes(Health.HEALTHY, at_seconds=40.0)
+    bench = Bench("0.2.0", engine)
+    client = bench.client()
+    handle = await bench.run(client.submit(SPEC))
+    await bench.run(client.remove(handle, timeout=20))
+    assert len(bench.sent("DELETE")) == 2
+    await bench.pass_time(60.0)
+    assert bench.router.workers == []
+    assert handle.phase is Phase.REMOVED
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_a_replacement_on_the_same_url_that_is_taken_up_again_keeps_the_new_worker(version: str) -> None:
+    bench = Bench(version)
+    client = bench.client()
+    old = await bench.run(client.register(SPEC))
+    handle = RegistrationHandle(router=client.router_url, spec=WorkerSpec(url=URL, priority=7))
+    await bench.run(client.replace(old, handle))
+    deletes = len(bench.sent("DELETE"))
+    resumed = RegistrationHandle.model_validate_json(handle.model_dump_json())
+    new = await bench.run(bench.client().replace(old, resumed))
+    assert [row.priority for row in new.rows] == [7]
+    assert (bench.posts, len(bench.sent("DELETE"))) == (2, deletes)
+    assert bench.routable == [URL]
+
+
+async def test_a_replacement_on_the_same_url_with_an_unknown_submission_removes_nothing() -> None:
+    bench = Bench("0.3.2")
+    client = bench.client()
+    old = await bench.run(client.register(SPEC))
+    unknown = RegistrationHandle(router=client.router_url, spec=SPEC, phase=Phase.SUBMISSION_UNKNOWN)
+    with pytest.raises(SubmissionUnknown):
+        await bench.run(client.replace(old, unknown))
+    assert bench.routable == [URL]
+
+
 async def test_a_delete_that_never_left_is_sent_as_soon_as_the_router_is_back() -> None:
     refused = TransportError("connection refused", maybe_sent=False)
     clock, script, client = scripted(
