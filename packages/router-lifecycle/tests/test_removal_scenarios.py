@@ -34,6 +34,7 @@ from router_lifecycle import (
     RemovalFailed,
     RemovalHandle,
     RemovalUnresolved,
+    Request,
     SubmissionUnknown,
     TransportError,
     Worker,
@@ -41,6 +42,7 @@ from router_lifecycle import (
     WorkerSpec,
 )
 from router_lifecycle.testing import (
+    EPOCH_SECONDS,
     FakeEngine,
     Health,
     RouterOptions,
@@ -557,6 +559,37 @@ async def test_a_worker_that_is_listed_just_after_its_removal_looked_for_it_is_a
     assert len(bench.sent("DELETE")) == 2
     await bench.pass_time(60.0)
     assert bench.router.workers == []
+    assert handle.phase is Phase.REMOVED
+
+
+async def test_a_worker_that_is_listed_while_its_removal_still_runs_and_finds_nothing_is_asked_for_again() -> None:
+    def listed(status: str, message: str | None = None) -> Answer:
+        return answer(200, row(worker_id=URL, job_status=job("RemoveWorker", status, message)))
+
+    def record_until_the_second(_: Request) -> Answer:
+        return listed("failed", f"Worker {URL} not found") if script.count("DELETE") < 2 else NO_SUCH
+
+    def list_until_the_second(_: Request) -> Answer:
+        return listing(row(worker_id=URL)) if script.count("DELETE") < 2 else listing()
+
+    clock, script, client = scripted(
+        "url",
+        {
+            "DELETE": [DELETED],
+            "GET": [record(worker_id=URL), listed("processing"), record_until_the_second],
+            ALL: [listing(), list_until_the_second],
+        },
+    )
+    handle = RegistrationHandle(
+        router=client.router_url,
+        spec=SPEC,
+        phase=Phase.ACCEPTED,
+        worker_id=URL,
+        listed_before=False,
+        submitted_at_unix_seconds=EPOCH_SECONDS,
+    )
+    await clock.run(client.remove(handle, timeout=60))
+    assert script.count("DELETE") == 2
     assert handle.phase is Phase.REMOVED
 
 

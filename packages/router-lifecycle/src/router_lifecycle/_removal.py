@@ -87,6 +87,7 @@ class Remover:
             dialect=dialect,
             worker_id=handle.worker_id,
             may_be_pending=handle.may_be_pending,
+            unlisted_before=handle.unlisted_before,
             age_seconds=now - handle.submitted_at_unix_seconds
             if handle.submitted_at_unix_seconds is not None
             else None,
@@ -96,21 +97,17 @@ class Remover:
         )
         sign = remove_sign(seen, facts)
         state = machine.see(sign, self._link.now())
-        self._remember(handle, seen, sign, state, now)
+        self._remember(handle, seen, sign, now)
         self._link.tell(operation, state if state.is_end else sign, str(seen))
         if state is RemoveState.ASKING:
             await self._ask(operation, handle, machine, seen)
 
-    @staticmethod
-    def _remember(handle: RemovalHandle, seen: Observation, sign: RemoveSign, state: RemoveState, now: float) -> None:
+    def _remember(self, handle: RemovalHandle, seen: Observation, sign: RemoveSign, now: float) -> None:
         """Keep what later looks can't show any more."""
         if sign is RemoveSign.ADDING and not handle.may_be_pending:
             handle.may_be_pending = True
             handle.submitted_at_unix_seconds = handle.submitted_at_unix_seconds or now
-        elif sign is RemoveSign.ABSENT or (
-            # Until it is asked for again, what came late must go on looking like that.
-            handle.unlisted_before and seen.rows and (sign is not RemoveSign.RETURNED or state is RemoveState.ASKING)
-        ):
+        elif sign is RemoveSign.ABSENT or (handle.unlisted_before and seen.rows):
             # The activation has ended, or this is what came of it.
             handle.may_be_pending = False
 
