@@ -35,6 +35,7 @@ from router_lifecycle import (
     RemovalHandle,
     RemovalUnresolved,
     Request,
+    RouterLifecycleClient,
     SubmissionUnknown,
     TransportError,
     Worker,
@@ -45,6 +46,7 @@ from router_lifecycle.testing import (
     EPOCH_SECONDS,
     FakeEngine,
     Health,
+    ManualClock,
     RouterOptions,
     Stage,
     html_page,
@@ -591,6 +593,23 @@ async def test_a_worker_that_is_listed_while_its_removal_still_runs_and_finds_no
     await clock.run(client.remove(handle, timeout=60))
     assert script.count("DELETE") == 2
     assert handle.phase is Phase.REMOVED
+
+
+async def test_connections_that_are_never_answered_hold_a_removal_up_for_no_more_than_the_budget() -> None:
+    clock = ManualClock()
+
+    class Silent:
+        async def send(self, _: Request, *, timeout_seconds: float) -> Answer:
+            await clock.sleep(timeout_seconds / 2)
+            raise TransportError("ConnectTimeout", maybe_sent=False)
+
+        async def aclose(self) -> None:
+            """Nothing to close."""
+
+    client = RouterLifecycleClient("http://router:30000", transport=Silent(), clock=clock, sleep=clock.sleep)
+    with pytest.raises(RemovalUnresolved, match="no request has reached the router for 5 s"):
+        await clock.run(client.remove(URL, timeout=60))
+    assert clock() == 5.0
 
 
 @pytest.mark.parametrize("version", VERSIONS)
