@@ -46,11 +46,13 @@ def judge(attempt: Attempt, *, now_unix_ms: int, stale_after_ms: int) -> Verdict
     if attempt.error is not None:
         return Verdict(ReportStatus.UNREACHABLE, attempt.error, None)
     oldest: int | None = None
-    undated, unsized = [], []
+    undated, ahead, unsized = [], [], []
     for rank in attempt.ranks:
         stamp = rank.snapshot_time_unix_ms
-        if not stamp or stamp > now_unix_ms + FUTURE_TOLERANCE_MS:
+        if not stamp:
             undated.append(rank.dp_rank)
+        elif stamp > now_unix_ms + FUTURE_TOLERANCE_MS:
+            ahead.append(rank.dp_rank)
         elif oldest is None or stamp < oldest:
             oldest = stamp
         if not (rank.max_total_num_tokens and rank.max_running_requests):
@@ -66,6 +68,8 @@ def judge(attempt: Attempt, *, now_unix_ms: int, stale_after_ms: int) -> Verdict
         reasons.append(f"{name_ranks(late)} stale by {age - stale_after_ms} ms")
     if undated:
         reasons.append(f"{name_ranks(undated)} without a usable timestamp")
+    if ahead:
+        reasons.append(f"{name_ranks(ahead)} without a usable timestamp: it lies in the future, so compare the clocks")
     if unsized:
         reasons.append(f"{name_ranks(unsized)} without a published capacity")
     if reasons:
