@@ -432,6 +432,16 @@ async def test_a_409_is_told_with_the_id_that_the_router_names(code: str, kind: 
     assert script.count("POST") == 1
 
 
+@pytest.mark.parametrize("version", ["0.2.0", "0.2.2", "0.2.4", "0.3.0", "0.3.2"])
+async def test_a_duplicate_that_somebody_submits_meanwhile_fails_alone(version: str) -> None:
+    engine = FakeEngine(URL, health=Health.DOWN)
+    bench = Bench(version, engine)
+    ours = await bench.run(bench.client().submit(SPEC))
+    await bench.run(bench.client().submit(SPEC))
+    engine.becomes(Health.HEALTHY, bench.clock() + 12)
+    assert (await bench.run(bench.client().wait_until_active(ours))).is_routable
+
+
 async def test_adopting_waits_for_the_creation_that_is_in_progress() -> None:
     engine = FakeEngine(URL, health=Health.LOADING)
     bench = Bench(SMG, engine)
