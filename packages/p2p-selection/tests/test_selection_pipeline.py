@@ -92,6 +92,11 @@ def test_any_age_is_taken_where_none_is_asked_for() -> None:
     assert CandidateFilter(max_age_ms=None).reason(replace(FLEET[0], updated_at_ms=1), TARGET, NOW_MS) is None
 
 
+def test_two_empty_endpoints_are_not_the_same_place() -> None:
+    source = Candidate("s", "w", 0, endpoint="")
+    assert pipeline().select([source], Target("m", "t", 0, endpoint="")).sources == (source,)
+
+
 def test_a_selection_is_filtered_ordered_and_capped() -> None:
     other = Candidate("s", "other", 3)
     selection = pipeline().select([other, *FLEET], TARGET)
@@ -105,7 +110,8 @@ def test_a_selection_is_filtered_ordered_and_capped() -> None:
 @pytest.mark.parametrize(
     ("entry", "why"),
     [
-        (object(), "mx_source_id='' is not a text that UTF-8 can carry"),
+        (object(), "mx_source_id is empty or missing"),
+        (Candidate("s", "", 0), "worker_id is empty or missing"),
         (Candidate("s", "\ud800", 0), "worker_id='\\ud800' is not a text that UTF-8 can carry"),
         (SimpleNamespace(mx_source_id="s", worker_id="w", worker_rank=None), "worker_rank=None is not an integer"),
         (SimpleNamespace(mx_source_id="s", worker_id="w", worker_rank=True), "worker_rank=True is not an integer"),
