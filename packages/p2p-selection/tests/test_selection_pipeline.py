@@ -253,6 +253,19 @@ async def test_the_next_source_is_tried_when_one_refuses() -> None:
     assert {c.worker_id for c in cooling if c} == {"w0", "w1"}
 
 
+async def test_a_feedback_that_raises_is_logged_and_loses_no_weights(caplog: pytest.LogCaptureFixture) -> None:
+    class Broken:
+        def attempted(self, candidate: Candidate, *_: object) -> None:
+            raise RuntimeError(f"nobody counts {candidate.worker_id}")
+
+    async def pull(candidate: Candidate) -> str:
+        return f"weights of {candidate.worker_id}"
+
+    assert await attempt(FLEET, pull, feedback=Broken()) == (FLEET[0], "weights of w0")
+    assert "a feedback failed; the attempt stands" in caplog.text
+    assert "nobody counts w0" in caplog.text
+
+
 async def test_missing_metadata_uses_no_attempt_up() -> None:
     async def pull(candidate: Candidate) -> str:
         if candidate.worker_id in ("w0", "w1", "w2"):
