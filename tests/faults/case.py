@@ -9,13 +9,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from outcome_table import DOCS, OutcomeCase, OutcomeTable
 from processes import Router, Worker
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "faults.md"
-BEGIN = "<!-- scripts/gen_faults.py writes what follows, from a run of tests/faults -->\n"
-END = "<!-- up to here -->\n"
-_HEAD = "| Fault | Then | The router's snapshot says | The worker says | Bound, s | Measured, s |"
-_RULE = "|---|---|---|---|---|---|"
+TABLE = OutcomeTable(
+    document=DOCS / "faults.md",
+    folder="faults",
+    columns=(
+        "Fault",
+        "Then",
+        "The router's snapshot says",
+        "The worker says",
+        "Bound, s",
+        "Measured, s",
+    ),
+    measured=1,
+)
 
 
 @dataclass(slots=True)
@@ -28,13 +37,9 @@ class Step:
     bound_seconds: float
     measured_seconds: float
 
-    def cells(self) -> tuple[str, ...]:
-        """Return what must be the same in every run."""
-        return (self.event, self.router, self.worker, f"{self.bound_seconds:g}")
-
 
 @dataclass(slots=True)
-class Case:
+class Case(OutcomeCase):
     """One fault and its outcomes."""
 
     name: str
@@ -75,16 +80,22 @@ class Case:
         async with self.outcome(worker=says, within=within):
             return await worker.says(list(registered), streams, after_ns=self.since_ns)
 
+    @property
+    def table(self) -> OutcomeTable:
+        """The table in docs/faults.md."""
+        return TABLE
 
-def rows(case: Case) -> list[str]:
-    """Return the case's rows of the table."""
-    lines = []
-    for number, step in enumerate(case.steps):
-        name = f"**{case.name}**" if number == 0 else ""
-        event = step.event if number == 0 or case.steps[number - 1].event != step.event else ""
-        measured = f"{step.measured_seconds:.1f}"
-        lines.append(f"| {' | '.join((name, event, step.router, step.worker, f'{step.bound_seconds:g}', measured))} |")
-    return lines
+    def rows(self) -> list[str]:
+        """Return the case's rows of the table."""
+        lines = []
+        for number, step in enumerate(self.steps):
+            name = f"**{self.name}**" if number == 0 else ""
+            event = step.event if number == 0 or self.steps[number - 1].event != step.event else ""
+            measured = f"{step.measured_seconds:.1f}"
+            lines.append(
+                f"| {' | '.join((name, event, step.router, step.worker, f'{step.bound_seconds:g}', measured))} |"
+            )
+        return lines
 
 
 def named() -> list[str]:
@@ -96,38 +107,3 @@ def named() -> list[str]:
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.mark.fault"
     ]
     return [ast.literal_eval(call.args[0]) for call in calls]
-
-
-def blocks(text: str) -> dict[str, list[str]]:
-    """Return the rows of the table in a document by the name of their fault."""
-    found: dict[str, list[str]] = {}
-    lines = text.partition(BEGIN)[2].partition(END)[0].splitlines()
-    for line in lines[lines.index(_RULE) + 1 :] if _RULE in lines else []:
-        name = line.split("|")[1].strip().strip("*") if line else ""
-        if name:
-            found[name] = []
-        if line:
-            found[next(reversed(found))].append(line)
-    return found
-
-
-def recorded(text: str) -> dict[str, list[tuple[str, ...]]]:
-    """Return the outcomes in a document by the name of their fault: everything but the measured seconds."""
-    found: dict[str, list[tuple[str, ...]]] = {}
-    for name, lines in blocks(text).items():
-        found[name] = []
-        event = ""
-        for line in lines:
-            _, _, then, *outcome, _, _ = (cell.strip() for cell in line.split("|"))
-            event = then or event
-            found[name].append((event, *outcome))
-    return found
-
-
-def write(cases: list[Case], document: Path, names: list[str]) -> None:
-    """Put the rows of these cases into the document's table; of the others those stay that have one of these names."""
-    before, _, rest = document.read_text().partition(BEGIN)
-    after = rest.partition(END)[2]
-    known = {**blocks(document.read_text()), **{case.name: rows(case) for case in cases}}
-    table = "\n".join([_HEAD, _RULE, *(line for name in names for line in known.get(name, []))])
-    document.write_text(f"{before}{BEGIN}\n{table}\n\n{END}{after}")

@@ -76,6 +76,7 @@ async def test_head_has_the_length_and_no_body(bench: Bench) -> None:
         ("POST /metrics", 405),
         ("PUT /drain", 405),
         ("POST /drain?timeout_seconds=soon", 400),
+        ("POST /drain?timeout=1", 400),
         ("POST /drain?timeout_seconds=-1", 400),
         ("POST /drain?timeout_seconds=nan", 400),
         ("POST /drain?timeout_seconds=86401", 400),

@@ -24,13 +24,20 @@ def test_a_stale_rank_is_named_with_the_excess_of_the_oldest() -> None:
 
 
 @pytest.mark.clause("REPORT-4", "REPORT-5")
-@pytest.mark.parametrize("stamp", [None, 0, NOW + FUTURE_TOLERANCE_MS + 1])
+@pytest.mark.parametrize(
+    ("stamp", "why"),
+    [
+        (None, ""),
+        (0, ""),
+        (NOW + FUTURE_TOLERANCE_MS + 1, ": it lies in the future, so compare the clocks"),
+    ],
+)
 def test_a_rank_without_a_usable_timestamp_makes_the_report_stale_and_leaves_the_age_to_the_others(
-    stamp: int | None,
+    stamp: int | None, why: str
 ) -> None:
     ranks = [rank(0, at=NOW - 7), rank(1, at=stamp)]
     judged = judge(Attempt(ranks), now_unix_ms=NOW, stale_after_ms=3_000)
-    assert judged == Verdict(ReportStatus.STALE, "rank 1 without a usable timestamp", 7)
+    assert judged == Verdict(ReportStatus.STALE, f"rank 1 without a usable timestamp{why}", 7)
     alone = judge(Attempt(ranks[1:]), now_unix_ms=NOW, stale_after_ms=3_000)
     assert alone.max_snapshot_age_ms is None
 

@@ -53,7 +53,7 @@ def test_an_entry_that_cannot_be_read_comes_last(known: Factories, caplog: pytes
     ranked = known["rendezvous_hash"]().order(listed, CONTEXT)
     assert {entry.worker_id for entry in ranked[:2]} == {"v", "w"}
     assert ranked[2] is listed[0]
-    assert "a source is ranked last: worker_id='' is not a text" in caplog.text
+    assert "a source is ranked last: worker_id is empty or missing" in caplog.text
 
 
 def test_a_policy_is_kept_until_the_environment_changes(known: Factories, monkeypatch: pytest.MonkeyPatch) -> None:

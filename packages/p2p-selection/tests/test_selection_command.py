@@ -48,7 +48,7 @@ def test_explain_shows_every_source_of_the_model_best_first(listed: str, capsys:
         "1  9dd3b44f  chosen     0.57476  -     0.500    0.075  load unknown: counts as 0.50",
         "2  7112a311  candidate  0.80846  0.79  0.788    0.020",
         "-  a80410cc  dropped    -        0.10  -        -      heartbeat 131 s > 90 s",
-        "-  -         dropped    -        -     -        -      worker_id='' is not a text that UTF-8 can carry",
+        "-  -         dropped    -        -     -        -      worker_id is empty or missing",
     ]
     assert err == "p2p-selection: 1 sources of other models than m are left out\n"
 
@@ -145,7 +145,11 @@ def test_wrong_usage_exits_2_with_one_line_that_names_it(
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("{", "line 1 of {} is not JSON: "), ("\n[1]", "line 2 of {} is not a JSON object: [1]")],
+    [
+        ("{", "line 1 of {} is not JSON: "),
+        ("[" * 100_000, "line 1 of {} is not JSON: "),
+        ("\n[1]", "line 2 of {} is not a JSON object: [1]"),
+    ],
 )
 def test_a_line_that_is_no_object_is_named(
     text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -45,7 +45,7 @@ def test_a_weight_that_is_no_finite_number_warns_and_leaves_the_default(
     text: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     assert read(MX_P2P_LOAD_WEIGHT=text).load_weight == 1.0
-    assert f"MX_P2P_LOAD_WEIGHT={text!r} is not a finite number: 1.0 is used" in caplog.text
+    assert caplog.messages == [f"MX_P2P_LOAD_WEIGHT={text!r} is not a finite number: 1.0 is used"]
 
 
 def test_the_load_weight_of_topology_needs_a_variable_that_is_set() -> None:
@@ -64,7 +64,7 @@ def test_the_place_is_a_json_object_whose_nulls_are_dropped() -> None:
     assert read(MX_P2P_TOPOLOGY='{"zone": "a", "rack": 7, "host": null}').topology == {"zone": "a", "rack": "7"}
 
 
-@pytest.mark.parametrize("text", ["zone=a", "[1]", '"a"', "{"])
+@pytest.mark.parametrize("text", ["zone=a", "[1]", '"a"', "{", "[" * 100_000])
 def test_a_place_that_is_none_warns_and_is_unknown(text: str, caplog: pytest.LogCaptureFixture) -> None:
     assert read(MX_P2P_TOPOLOGY=text).topology == {}
     assert [record.levelno for record in caplog.records] == [logging.WARNING]
@@ -87,6 +87,13 @@ def test_a_mounted_directory_tells_the_place_where_no_variable_does(tmp_path: Pa
 def test_a_flag_is_one_of_four_words(text: str, on: bool) -> None:
     config = read(MX_METRICS_ENABLED=text, MX_METRICS_SOURCE_ID_LABEL=text)
     assert (config.metrics_enabled, config.metrics_source_id_label) == (on, on)
+
+
+@pytest.mark.parametrize(("text", "warnings"), [("ture", 1), ("2", 1), ("False", 0), (" off ", 0), ("", 0)])
+def test_a_mistyped_flag_warns_that_it_is_off(text: str, warnings: int, caplog: pytest.LogCaptureFixture) -> None:
+    assert not read(MX_METRICS_ENABLED=text).metrics_enabled
+    warning = f"MX_METRICS_ENABLED={text!r} is none of 1, true, yes, on, 0, false, no, off: it is off"
+    assert caplog.messages == [warning] * warnings
 
 
 @given(

@@ -92,6 +92,11 @@ def test_any_age_is_taken_where_none_is_asked_for() -> None:
     assert CandidateFilter(max_age_ms=None).reason(replace(FLEET[0], updated_at_ms=1), TARGET, NOW_MS) is None
 
 
+def test_two_empty_endpoints_are_not_the_same_place() -> None:
+    source = Candidate("s", "w", 0, endpoint="")
+    assert pipeline().select([source], Target("m", "t", 0, endpoint="")).sources == (source,)
+
+
 def test_a_selection_is_filtered_ordered_and_capped() -> None:
     other = Candidate("s", "other", 3)
     selection = pipeline().select([other, *FLEET], TARGET)
@@ -105,7 +110,8 @@ def test_a_selection_is_filtered_ordered_and_capped() -> None:
 @pytest.mark.parametrize(
     ("entry", "why"),
     [
-        (object(), "mx_source_id='' is not a text that UTF-8 can carry"),
+        (object(), "mx_source_id is empty or missing"),
+        (Candidate("s", "", 0), "worker_id is empty or missing"),
         (Candidate("s", "\ud800", 0), "worker_id='\\ud800' is not a text that UTF-8 can carry"),
         (SimpleNamespace(mx_source_id="s", worker_id="w", worker_rank=None), "worker_rank=None is not an integer"),
         (SimpleNamespace(mx_source_id="s", worker_id="w", worker_rank=True), "worker_rank=True is not an integer"),
@@ -245,6 +251,19 @@ async def test_the_next_source_is_tried_when_one_refuses() -> None:
     assert (source, weights, tried) == (FLEET[2], "weights", ["w0", "w1", "w2"])
     cooling = [v.candidate for v in chosen.select(FLEET, TARGET).verdicts if v.fate is Fate.COOLING]
     assert {c.worker_id for c in cooling if c} == {"w0", "w1"}
+
+
+async def test_a_feedback_that_raises_is_logged_and_loses_no_weights(caplog: pytest.LogCaptureFixture) -> None:
+    class Broken:
+        def attempted(self, candidate: Candidate, *_: object) -> None:
+            raise RuntimeError(f"nobody counts {candidate.worker_id}")
+
+    async def pull(candidate: Candidate) -> str:
+        return f"weights of {candidate.worker_id}"
+
+    assert await attempt(FLEET, pull, feedback=Broken()) == (FLEET[0], "weights of w0")
+    assert "a feedback failed; the attempt stands" in caplog.text
+    assert "nobody counts w0" in caplog.text
 
 
 async def test_missing_metadata_uses_no_attempt_up() -> None:

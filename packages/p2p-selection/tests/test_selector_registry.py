@@ -85,6 +85,12 @@ def test_a_failing_factory_gives_random_and_one_warning(caplog: pytest.LogCaptur
     assert "'broken' can't be made: RuntimeError: no broken today" in message
 
 
+def test_a_factory_that_returns_no_policy_gives_random_and_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    register_selector("broken", lambda _: None)  # type: ignore[arg-type, return-value] # as one without types may
+    assert get_selector("broken").name == "random"
+    assert "'broken' can't be made: its factory returned None, so sources are ranked by random" in caplog.text
+
+
 def test_ones_own_policy_is_known_by_its_name() -> None:
     register_selector(" Backwards", backwards)
     assert isinstance(get_selector("backwards"), Backwards)

@@ -13,6 +13,7 @@ from lifecycle_bench import URL
 from router_lifecycle import (
     AlreadyRegistered,
     HttpxTransport,
+    LifecycleEvent,
     NotSent,
     Phase,
     RegistrationHandle,
@@ -130,6 +131,60 @@ def test_closing_ends_the_thread_and_a_closed_client_says_so() -> None:
     assert threading.active_count() == before
     with pytest.raises(RuntimeError, match="is closed"):
         client.list_workers()
+
+
+def test_closing_ends_the_calls_that_other_threads_wait_for(served: tuple[FakeRouter, str]) -> None:
+    router, url = served
+    router.add_engine(FakeEngine("http://10.0.0.9:1", health=Health.LOADING))
+    pending = threading.Event()
+    errors: list[str] = []
+
+    def note(event: LifecycleEvent) -> None:
+        if event.kind == "pending":
+            pending.set()
+
+    client = SyncRouterLifecycleClient(url, on_event=note)
+    handle = RegistrationHandle(router=url, spec=WorkerSpec(url="http://10.0.0.9:1"))
+
+    def register() -> None:
+        try:
+            client.register(handle, timeout=60)
+        except RuntimeError as error:
+            errors.append(str(error))
+
+    caller = threading.Thread(target=register, daemon=True)
+    caller.start()
+    assert pending.wait(30)
+    client.close()
+    caller.join(30)
+    assert not caller.is_alive()
+    assert errors == [f"the client of {url} was closed during this call; its handle tells how far it came"]
+    assert handle.phase is Phase.ACCEPTED
+
+
+def test_a_listener_that_calls_its_own_client_is_told_instead_of_blocking_forever(
+    served: tuple[FakeRouter, str],
+) -> None:
+    _, url = served
+    refused: list[bool] = []
+
+    def call_back(event: LifecycleEvent) -> None:
+        if event.kind == "accepted":
+            for call in (client.list_workers, client.close):
+                with pytest.raises(RuntimeError, match="by its own listener") as caught:
+                    call()
+                refused.append(url in str(caught.value))
+
+    with SyncRouterLifecycleClient(url, on_event=call_back) as client:
+        assert client.register(SPEC, timeout=30).is_routable
+    assert refused == [True, True]
+
+
+@pytest.mark.parametrize("key", ["s3cret\n", "s3cr\u00e9t", "s3 cret"])
+def test_a_router_key_that_no_header_carries_is_refused_at_once_and_not_repeated(key: str) -> None:
+    with pytest.raises(ValueError, match="strip it") as caught:
+        RouterLifecycleClient("http://127.0.0.1:9", api_key=key)
+    assert key.strip() not in str(caught.value)
 
 
 async def test_a_proxy_in_the_environment_is_passed_by(

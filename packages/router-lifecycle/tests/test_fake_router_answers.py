@@ -244,6 +244,8 @@ async def test_what_is_no_json_is_refused_as_another_thing(version: str) -> None
     untyped = await talk.http.post("/workers", content=b'{"url": "http://h:1"}')
     assert broken.status_code == 400
     assert "key must be a string at line 1 column 2" in broken.text
+    cut = await talk.http.post("/workers", content="{", headers={"content-type": "application/json"})
+    assert "EOF while parsing an object at line 1 column 1" in cut.text
     assert untyped.status_code == (400 if version == SMG else 415)
 
 

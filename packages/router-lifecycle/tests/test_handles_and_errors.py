@@ -150,7 +150,25 @@ def test_equal_routers_are_spelt_equally(url: str, normal: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["", "router:30000", "grpc://router:1", "http://", "http://r?a=1", "http://r#a", "http://r r"]
+    "url",
+    [
+        "",
+        "router:30000",
+        "grpc://router:1",
+        "http://",
+        "http://r?a=1",
+        "http://r#a",
+        "http://r r",
+        "http://r:0",
+        "http://r:99999",
+        "http://r:abc",
+        "http://r:",
+        "http://:30000",
+        "http://[::1",
+        "http://::1",
+        "http://[zz]:1",
+        "http://xn--:1",
+    ],
 )
 def test_what_is_no_router_url_is_refused(url: str) -> None:
     with pytest.raises(InvalidRouterURLError, match="such as http://router:30000"):

@@ -24,3 +24,17 @@ def test_the_pure_core_imports_no_loop_and_no_transport() -> None:
         command = [sys.executable, "-c", alone + program.format(module)]
         loaded = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
         assert not set(loaded.stdout.split()) & {"httpx", "tenacity", "router_lifecycle.client"}, module
+
+
+def test_the_gate_and_the_guard_import_no_loop_and_no_transport() -> None:
+    stub = (
+        "import sys, types, importlib.util as u\n"
+        "for name in ('router_lifecycle', 'router_lifecycle.publication'):\n"
+        "    spec = u.find_spec(name); package = types.ModuleType(name)\n"
+        "    package.__path__ = list(spec.submodule_search_locations); sys.modules[name] = package\n"
+        "import router_lifecycle.publication.{}\nprint(*sys.modules)"
+    )
+    for module in ("gate", "guard", "responses", "versions"):
+        command = [sys.executable, "-c", stub.format(module)]
+        loaded = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+        assert not set(loaded.stdout.split()) & {"httpx", "tenacity", "router_lifecycle.client", "asyncio"}, module

@@ -74,3 +74,26 @@ async def test_no_time_is_to_be_waited_for_no_time_and_none_goes_back() -> None:
     assert clock() == 0
     with pytest.raises(ValueError, match="can't be advanced by -1 s"):
         clock.advance(-1)
+
+
+async def test_a_cancelled_run_leaves_nothing_running() -> None:
+    clock = ManualClock()
+    cleaned = []
+
+    async def clean_up_slowly() -> None:
+        try:
+            await clock.sleep(10.0)
+            await asyncio.Event().wait()
+        finally:
+            for _ in range(5):
+                await asyncio.sleep(0)
+            cleaned.append(True)
+
+    running = asyncio.ensure_future(clock.run(clean_up_slowly()))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert cleaned == [True]
+    assert asyncio.all_tasks() == {asyncio.current_task()}

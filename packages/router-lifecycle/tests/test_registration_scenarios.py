@@ -117,7 +117,7 @@ async def test_an_already_exists_of_the_router_is_a_failed_registration_with_its
 
 async def test_smg_says_of_a_failure_only_that_the_id_is_gone() -> None:
     bench = Bench(SMG, FakeEngine(OTHER), options=RouterOptions(startup_timeout_seconds=5.0))
-    with pytest.raises(RegistrationFailed, match="no reason") as caught:
+    with pytest.raises(RegistrationFailed, match="it failed, which this router doesn't record") as caught:
         await bench.run(bench.client().register(SPEC, timeout=240))
     assert caught.value.safe_to_resubmit
 
@@ -432,6 +432,16 @@ async def test_a_409_is_told_with_the_id_that_the_router_names(code: str, kind: 
     assert script.count("POST") == 1
 
 
+@pytest.mark.parametrize("version", ["0.2.0", "0.2.2", "0.2.4", "0.3.0", "0.3.2"])
+async def test_a_duplicate_that_somebody_submits_meanwhile_fails_alone(version: str) -> None:
+    engine = FakeEngine(URL, health=Health.DOWN)
+    bench = Bench(version, engine)
+    ours = await bench.run(bench.client().submit(SPEC))
+    await bench.run(bench.client().submit(SPEC))
+    engine.becomes(Health.HEALTHY, bench.clock() + 12)
+    assert (await bench.run(bench.client().wait_until_active(ours))).is_routable
+
+
 async def test_adopting_waits_for_the_creation_that_is_in_progress() -> None:
     engine = FakeEngine(URL, health=Health.LOADING)
     bench = Bench(SMG, engine)
@@ -555,6 +565,7 @@ async def test_a_router_that_restarts_has_lost_the_registration_and_it_may_be_su
     with pytest.raises(RegistrationFailed if version == SMG else RegistrationLost) as caught:
         await bench.run(client.wait_until_active(handle, timeout=60))
     assert caught.value.safe_to_resubmit
+    assert ("or the router was restarted" in str(caught.value)) == (version == SMG)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -749,3 +760,13 @@ async def test_replacing_a_creation_in_progress_waits_until_its_ghost_is_gone() 
     assert [entry.priority for entry in worker.rows] == [7]
     await bench.pass_time(60.0)
     assert bench.routable == [URL]
+
+
+async def test_a_misspelt_on_existing_is_refused_and_removes_nothing() -> None:
+    bench = Bench("0.3.2")
+    client = bench.client()
+    await bench.run(client.register(SPEC))
+    for call in (client.register, client.register_many):
+        with pytest.raises(ValueError, match="on_existing='error' is not allowed: give one of fail, adopt, replace"):
+            await bench.run(call([SPEC] if call == client.register_many else SPEC, on_existing="error"))  # type: ignore[arg-type]
+    assert (bench.posts, bench.sent("DELETE")) == (1, [])

@@ -34,6 +34,8 @@ from router_lifecycle import (
     RemovalFailed,
     RemovalHandle,
     RemovalUnresolved,
+    Request,
+    RouterLifecycleClient,
     SubmissionUnknown,
     TransportError,
     Worker,
@@ -41,8 +43,10 @@ from router_lifecycle import (
     WorkerSpec,
 )
 from router_lifecycle.testing import (
+    EPOCH_SECONDS,
     FakeEngine,
     Health,
+    ManualClock,
     RouterOptions,
     Stage,
     html_page,
@@ -544,6 +548,92 @@ async def test_replacing_on_the_same_url_removes_confirms_and_adds(version: str)
     kinds = [event.kind for event in bench.events]
     assert kinds.index("removing") < kinds.index("gone") < len(kinds) - 1 - kinds[::-1].index("submitting")
     await bench.pass_time(30.0)
+    assert bench.routable == [URL]
+
+
+async def test_a_worker_that_is_listed_just_after_its_removal_looked_for_it_is_asked_for_again() -> None:
+    engine = FakeEngine(URL, health=Health.LOADING)
+    engine.becomes(Health.HEALTHY, at_seconds=40.0)
+    bench = Bench("0.2.0", engine)
+    client = bench.client()
+    handle = await bench.run(client.submit(SPEC))
+    await bench.run(client.remove(handle, timeout=20))
+    assert len(bench.sent("DELETE")) == 2
+    await bench.pass_time(60.0)
+    assert bench.router.workers == []
+    assert handle.phase is Phase.REMOVED
+
+
+async def test_a_worker_that_is_listed_while_its_removal_still_runs_and_finds_nothing_is_asked_for_again() -> None:
+    def listed(status: str, message: str | None = None) -> Answer:
+        return answer(200, row(worker_id=URL, job_status=job("RemoveWorker", status, message)))
+
+    def record_until_the_second(_: Request) -> Answer:
+        return listed("failed", f"Worker {URL} not found") if script.count("DELETE") < 2 else NO_SUCH
+
+    def list_until_the_second(_: Request) -> Answer:
+        return listing(row(worker_id=URL)) if script.count("DELETE") < 2 else listing()
+
+    clock, script, client = scripted(
+        "url",
+        {
+            "DELETE": [DELETED],
+            "GET": [record(worker_id=URL), listed("processing"), record_until_the_second],
+            ALL: [listing(), list_until_the_second],
+        },
+    )
+    handle = RegistrationHandle(
+        router=client.router_url,
+        spec=SPEC,
+        phase=Phase.ACCEPTED,
+        worker_id=URL,
+        listed_before=False,
+        submitted_at_unix_seconds=EPOCH_SECONDS,
+    )
+    await clock.run(client.remove(handle, timeout=60))
+    assert script.count("DELETE") == 2
+    assert handle.phase is Phase.REMOVED
+
+
+async def test_connections_that_are_never_answered_hold_a_removal_up_for_no_more_than_the_budget() -> None:
+    clock = ManualClock()
+
+    class Silent:
+        async def send(self, _: Request, *, timeout_seconds: float) -> Answer:
+            await clock.sleep(timeout_seconds / 2)
+            raise TransportError("ConnectTimeout", maybe_sent=False)
+
+        async def aclose(self) -> None:
+            """Nothing to close."""
+
+    client = RouterLifecycleClient("http://router:30000", transport=Silent(), clock=clock, sleep=clock.sleep)
+    with pytest.raises(RemovalUnresolved, match="no request has reached the router for 5 s"):
+        await clock.run(client.remove(URL, timeout=60))
+    assert clock() == 5.0
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_a_replacement_on_the_same_url_that_is_taken_up_again_keeps_the_new_worker(version: str) -> None:
+    bench = Bench(version)
+    client = bench.client()
+    old = await bench.run(client.register(SPEC))
+    handle = RegistrationHandle(router=client.router_url, spec=WorkerSpec(url=URL, priority=7))
+    await bench.run(client.replace(old, handle))
+    deletes = len(bench.sent("DELETE"))
+    resumed = RegistrationHandle.model_validate_json(handle.model_dump_json())
+    new = await bench.run(bench.client().replace(old, resumed))
+    assert [row.priority for row in new.rows] == [7]
+    assert (bench.posts, len(bench.sent("DELETE"))) == (2, deletes)
+    assert bench.routable == [URL]
+
+
+async def test_a_replacement_on_the_same_url_with_an_unknown_submission_removes_nothing() -> None:
+    bench = Bench("0.3.2")
+    client = bench.client()
+    old = await bench.run(client.register(SPEC))
+    unknown = RegistrationHandle(router=client.router_url, spec=SPEC, phase=Phase.SUBMISSION_UNKNOWN)
+    with pytest.raises(SubmissionUnknown):
+        await bench.run(client.replace(old, unknown))
     assert bench.routable == [URL]
 
 

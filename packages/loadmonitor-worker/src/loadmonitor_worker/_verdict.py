@@ -45,29 +45,38 @@ def judge(attempt: Attempt, *, now_unix_ms: int, stale_after_ms: int) -> Verdict
     """
     if attempt.error is not None:
         return Verdict(ReportStatus.UNREACHABLE, attempt.error, None)
-    oldest: int | None = None
-    undated, unsized = [], []
-    for rank in attempt.ranks:
-        stamp = rank.snapshot_time_unix_ms
-        if not stamp or stamp > now_unix_ms + FUTURE_TOLERANCE_MS:
-            undated.append(rank.dp_rank)
-        elif oldest is None or stamp < oldest:
-            oldest = stamp
-        if not (rank.max_total_num_tokens and rank.max_running_requests):
-            unsized.append(rank.dp_rank)
-    age = None if oldest is None else max(0, now_unix_ms - oldest)
-    reasons = []
-    if age is not None and age > stale_after_ms:
-        late = [
-            rank.dp_rank
-            for rank in attempt.ranks
-            if rank.snapshot_time_unix_ms and now_unix_ms - rank.snapshot_time_unix_ms > stale_after_ms
-        ]
-        reasons.append(f"{name_ranks(late)} stale by {age - stale_after_ms} ms")
-    if undated:
-        reasons.append(f"{name_ranks(undated)} without a usable timestamp")
+    reasons, age = _judge_stamps(attempt.ranks, now_unix_ms, stale_after_ms)
+    unsized = [rank.dp_rank for rank in attempt.ranks if not (rank.max_total_num_tokens and rank.max_running_requests)]
     if unsized:
         reasons.append(f"{name_ranks(unsized)} without a published capacity")
     if reasons:
         return Verdict(ReportStatus.STALE, "; ".join(reasons), age)
     return Verdict(ReportStatus.HEALTHY, None, age)
+
+
+def _judge_stamps(ranks: Sequence[RankSnapshot], now_unix_ms: int, stale_after_ms: int) -> tuple[list[str], int | None]:
+    """Return what is wrong with the ranks' timestamps, and the age of the oldest that is usable."""
+    oldest: int | None = None
+    undated, ahead = [], []
+    for rank in ranks:
+        stamp = rank.snapshot_time_unix_ms
+        if not stamp:
+            undated.append(rank.dp_rank)
+        elif stamp > now_unix_ms + FUTURE_TOLERANCE_MS:
+            ahead.append(rank.dp_rank)
+        elif oldest is None or stamp < oldest:
+            oldest = stamp
+    age = None if oldest is None else max(0, now_unix_ms - oldest)
+    reasons = []
+    if age is not None and age > stale_after_ms:
+        late = [
+            rank.dp_rank
+            for rank in ranks
+            if rank.snapshot_time_unix_ms and now_unix_ms - rank.snapshot_time_unix_ms > stale_after_ms
+        ]
+        reasons.append(f"{name_ranks(late)} stale by {age - stale_after_ms} ms")
+    if undated:
+        reasons.append(f"{name_ranks(undated)} without a usable timestamp")
+    if ahead:
+        reasons.append(f"{name_ranks(ahead)} without a usable timestamp: it lies in the future, so compare the clocks")
+    return reasons, age

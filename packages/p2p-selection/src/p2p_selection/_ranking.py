@@ -1,6 +1,7 @@
 """Turns scores into an order that doesn't depend on the order of the list."""
 
 from collections.abc import Sequence
+from functools import partial
 from heapq import nlargest
 from typing import Any, Protocol, TypeVar
 
@@ -17,13 +18,16 @@ _ScoreT = TypeVar("_ScoreT", bound=_Score)
 
 def rank_all(candidates: Sequence[Candidate], scores: Sequence[_ScoreT], hashes: Hashes) -> list[Candidate]:
     """Return all candidates, best score first; equal scores by digest, highest first, then by their ids, ascending."""
-    if scores is hashes.units:
+    if scores is hashes.units and hashes.reused:
         return [candidates[place] for place in hashes.by_digest]
-    # A stable sort of the places by digest leaves equal scores as they should be. Where that order isn't known from an
-    # earlier list, it is worth its cost only if there are equal scores.
-    ordered = hashes.reused or len(set(scores)) < len(candidates)
-    places: Sequence[int] = hashes.by_digest if ordered else range(len(candidates))
-    return [candidates[place] for place in sorted(places, key=scores.__getitem__, reverse=True)]
+    # Scores with tiers, unlike plain numbers, are nearly in order once they are in that of the digests.
+    tiered = not isinstance(next(iter(scores), 0.0), float)
+    if not (tiered and hashes.reused) and len(set(scores)) == len(candidates):
+        # `sorted` asks for the key of each item once, in the order of the list: the next score is the item's own, and
+        # nothing is looked up by place, which for 100,000 sources would take as long as the sort.
+        return sorted(candidates, key=partial(next, iter(scores)), reverse=True)
+    # A stable sort of the places by digest leaves equal scores as they should be.
+    return [candidates[place] for place in sorted(hashes.by_digest, key=scores.__getitem__, reverse=True)]
 
 
 def rank_top(candidates: Sequence[Candidate], scores: Sequence[_ScoreT], hashes: Hashes, k: int) -> list[Candidate]:

@@ -64,7 +64,9 @@ def _first(entry: object, *names: str) -> Any:
 def _check(candidate: Any) -> None:  # whatever its type says, another process filled it
     for name in ("mx_source_id", "worker_id"):
         value = getattr(candidate, name)
-        if not isinstance(value, str) or not value or not _encodes(value):
+        if value == "":
+            raise MalformedCandidateError(f"{name} is empty or missing")
+        if not isinstance(value, str) or not _encodes(value):
             raise MalformedCandidateError(f"{name}={value!r} is not a text that UTF-8 can carry")
     for name in ("accelerator", "status", "endpoint"):
         value = getattr(candidate, name)

@@ -1,5 +1,6 @@
 """Tries sources one after the other until one gives the weights."""
 
+import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import nullcontext
@@ -9,6 +10,8 @@ from p2p_selection.adjusting import InFlight
 from p2p_selection.candidates import Candidate
 from p2p_selection.errors import MetadataMissError, NoSourceLeftError, SettingError
 from p2p_selection.interfaces import AttemptOutcome, Feedback
+
+_log = logging.getLogger(__name__)
 
 ResultT = TypeVar("ResultT")
 
@@ -68,13 +71,22 @@ async def attempt(
         else:
             outcome = AttemptOutcome.SUCCESS
         if feedback is not None:
-            feedback.attempted(candidate, outcome, monotonic() - started, error)
+            _tell(feedback, candidate, outcome, monotonic() - started, error)
         if error is None:
             return candidate, result
         failures.append((candidate, error))
         if spent == budget:
             break
     raise NoSourceLeftError(_account(failures, spent, budget), failures)
+
+
+def _tell(
+    feedback: Feedback, candidate: Candidate, outcome: AttemptOutcome, seconds: float, error: Exception | None
+) -> None:
+    try:
+        feedback.attempted(candidate, outcome, seconds, error)
+    except Exception:  # noqa: BLE001 - it is somebody else's, and no reason to lose weights that are there
+        _log.exception("a feedback failed; the attempt stands")
 
 
 def _account(failures: list[tuple[Candidate, Exception]], spent: int, budget: int) -> str:

@@ -13,6 +13,7 @@ from p2p_selection.policies import DEFAULT_LEVELS
 _log = logging.getLogger(__name__)
 
 _TRUE: Final = ("1", "true", "yes", "on")
+_FALSE: Final = ("0", "false", "no", "off", "")
 _TOPOLOGY_DIRECTORY: Final = "/etc/dynamo/topology"
 
 
@@ -53,17 +54,18 @@ class SelectionConfig:
         """Read the settings that have a variable; the others keep their defaults.
 
         A puller must start whatever its environment holds, so a value that can't be used is logged as a warning that names
-        the variable, and the default stands: a weight that isn't a finite number, or a topology that isn't a JSON object. A
-        negative weight is 0, as in modelexpress.
+        the variable, and the default stands: a weight that isn't a finite number, a topology that isn't a JSON object, or a
+        word that turns metrics neither on nor off. A negative weight is 0, as in modelexpress.
 
         Args:
             environ: The process's environment; pass `os.environ`.
         """
+        load_weight = _weight(environ, "MX_P2P_LOAD_WEIGHT", default=1.0)
         levels = [level.strip() for level in environ.get("MX_P2P_TOPOLOGY_LEVELS", "").split(",")]
         return cls(
             policy=environ.get("MX_P2P_SOURCE_SELECTOR", "").strip().casefold() or "random",
-            load_weight=_weight(environ, "MX_P2P_LOAD_WEIGHT", default=1.0),
-            topology_load_weight=_topology_weight(environ),
+            load_weight=load_weight,
+            topology_load_weight=_topology_weight(environ, load_weight),
             topology_levels=tuple(filter(None, levels)) or DEFAULT_LEVELS,
             topology=_topology(environ),
             metrics_enabled=_flag(environ, "MX_METRICS_ENABLED"),
@@ -86,11 +88,11 @@ def _weight(environ: Mapping[str, str], variable: str, *, default: float) -> flo
     return max(0.0, weight)
 
 
-def _topology_weight(environ: Mapping[str, str]) -> float:
+def _topology_weight(environ: Mapping[str, str], load_weight: float) -> float:
     # Only a variable that is set counts: the other policy's default must not switch this one's load on.
     if "MX_P2P_TOPOLOGY_LOAD_WEIGHT" in environ:
         return _weight(environ, "MX_P2P_TOPOLOGY_LOAD_WEIGHT", default=0.0)
-    return _weight(environ, "MX_P2P_LOAD_WEIGHT", default=1.0) if "MX_P2P_LOAD_WEIGHT" in environ else 0.0
+    return load_weight if "MX_P2P_LOAD_WEIGHT" in environ else 0.0
 
 
 def _topology(environ: Mapping[str, str]) -> Mapping[str, str]:
@@ -101,7 +103,7 @@ def _topology(environ: Mapping[str, str]) -> Mapping[str, str]:
         return _mounted_topology(environ.get("DYN_TOPOLOGY_MOUNT_PATH") or _TOPOLOGY_DIRECTORY)
     try:
         levels = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):  # the second by a thousand brackets
         levels = None
     if not isinstance(levels, dict):
         _log.warning(
@@ -124,4 +126,8 @@ def _mounted_topology(directory: str) -> Mapping[str, str]:
 
 
 def _flag(environ: Mapping[str, str], variable: str) -> bool:
-    return environ.get(variable, "").strip().lower() in _TRUE
+    text = environ.get(variable, "")
+    word = text.strip().casefold()
+    if word not in (*_TRUE, *_FALSE):
+        _log.warning("%s=%r is none of %s: it is off", variable, text, ", ".join(filter(None, (*_TRUE, *_FALSE))))
+    return word in _TRUE

@@ -5,7 +5,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from hashlib import blake2b
 from itertools import starmap
-from operator import attrgetter
 from struct import pack, unpack
 from typing import Final, Literal
 
@@ -20,7 +19,6 @@ _EncodeTarget = Callable[[str, str, int], bytes]
 _EncodeSources = Callable[[Iterable[_Source]], Iterable[bytes]]
 
 _DIGEST_BYTES: Final = 8
-_mx_source_id, _worker_id, _worker_rank = map(attrgetter, ("mx_source_id", "worker_id", "worker_rank"))
 DEFAULT_CACHE_SIZE: Final = 131_072
 
 
@@ -98,9 +96,9 @@ class DigestCache:
         prefix = self._prefix(target.model_name, target.worker_id, target.worker_rank)
         # Columns, because a tuple for each of 100,000 sources would take as long as all else.
         sources: Sources = (
-            list(map(_mx_source_id, candidates)),
-            list(map(_worker_id, candidates)),
-            list(map(_worker_rank, candidates)),
+            [candidate.mx_source_id for candidate in candidates],
+            [candidate.worker_id for candidate in candidates],
+            [candidate.worker_rank for candidate in candidates],
         )
         kept = self._kept.get(prefix)
         if kept is not None and kept.sources == sources:

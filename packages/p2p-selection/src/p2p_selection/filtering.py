@@ -63,7 +63,7 @@ class CandidateFilter:
             return DropReason.RANK, f"rank {candidate.worker_rank}, the target wants {target.worker_rank}"
         if candidate.worker_id == target.worker_id:
             return DropReason.OWN, "it is the target itself"
-        if candidate.endpoint is not None and candidate.endpoint == target.endpoint:
+        if candidate.endpoint and candidate.endpoint == target.endpoint:  # "" is none, as a protobuf message tells it
             return DropReason.OWN, f"its endpoint {candidate.endpoint} is the target's own: an earlier process of it"
         if candidate.status and candidate.status.upper() != "READY":
             return DropReason.STATUS, f"status {candidate.status}, not READY"

@@ -98,7 +98,7 @@ class SelectionHook(Protocol):
 
 
 class Feedback(Protocol):
-    """Learns how attempts end; a `SelectionPipeline` does."""
+    """Learns how attempts end; a `SelectionPipeline` does. What it raises is logged and changes nothing."""
 
     def attempted(
         self, candidate: Candidate, outcome: AttemptOutcome, seconds: float, error: Exception | None = None

@@ -66,8 +66,8 @@ def selector_names() -> tuple[str, ...]:
 def get_selector(name: str | None = None, config: SelectionConfig | None = None) -> SourceSelector:
     """Return a new selector. Keep it: it remembers digests, which makes the next order of the same sources cheaper.
 
-    A puller must find a source whatever its settings say, so an unknown name, or a factory that raises, gives `random`, with
-    one warning that names the variable and the choices.
+    A puller must find a source whatever its settings say, so an unknown name, or a factory that raises or returns no policy,
+    gives `random`, with one warning that names the variable and the choices.
 
     Args:
         name: The policy's name; by default the configuration's.
@@ -77,9 +77,10 @@ def get_selector(name: str | None = None, config: SelectionConfig | None = None)
     wanted = _normal(config.policy if name is None else name)
     try:
         factory = _find(wanted)
-        if factory is not None:
-            return factory(config)
-        trouble = "is not a policy"
+        made: object = None if factory is None else factory(config)
+        if isinstance(made, SourceSelector):
+            return made
+        trouble = "is not a policy" if factory is None else f"can't be made: its factory returned {made!r}"
     except Exception as error:  # noqa: BLE001 - a policy of somebody else's may raise anything
         trouble = f"can't be made: {type(error).__name__}: {error}"
         _log.debug("policy %s can't be made", wanted, exc_info=error)

@@ -170,7 +170,10 @@ def _listed_sign(
 ) -> RegisterSign:
     routable = all(row.is_routable for row in rows) or not facts.dialect.names_listed_health
     if not routable or ranks_missing(rows):
-        failed = add_failed or any(row.status == "failed" for row in rows)
+        # What wasn't listed before and is now can't fail for being there: that record is of a duplicate, which 0.2.0 lets take
+        # the place of the record of an activation that goes on.
+        of_duplicate = not facts.listed_before and job is not None and "already exists" in (job.message or "")
+        failed = (add_failed and not of_duplicate) or any(row.status == "failed" for row in rows)
         return RegisterSign.FAILED if failed else RegisterSign.UNHEALTHY
     asked_in_vain = seen.record_state is RecordState.UNREAD and bool(seen.faults)
     if facts.listed_before and asked_in_vain:

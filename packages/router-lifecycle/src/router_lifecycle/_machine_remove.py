@@ -110,6 +110,7 @@ class RemoveFacts:
         dialect: What the router speaks.
         worker_id: The router's id of it, or None.
         may_be_pending: Whether an accepted registration may still make it routable.
+        unlisted_before: Whether the URL certainly wasn't listed before that registration.
         age_seconds: Time since that registration was sent, or None when unknown.
         horizon_seconds: Age from which the router can't be working on it any more.
         job_before: The record of the last job on the URL before the last DELETE.
@@ -120,6 +121,7 @@ class RemoveFacts:
     dialect: Dialect
     worker_id: str | None
     may_be_pending: bool
+    unlisted_before: bool
     age_seconds: float | None
     horizon_seconds: float
     job_before: JobStatus | None
@@ -151,8 +153,8 @@ def _listed_sign(rows: tuple[WorkerRow, ...], removal: JobStatus | None, facts: 
         return RemoveSign.LISTED
     if not removal.is_failed:
         return RemoveSign.REMOVING
-    # It came only after the removal had looked for it.
-    came_late = facts.may_be_pending and "not found" in (removal.message or "")
+    # It came only after the removal had looked for it, perhaps while that was still recorded as under way.
+    came_late = (facts.may_be_pending or facts.unlisted_before) and "not found" in (removal.message or "")
     return RemoveSign.RETURNED if came_late else RemoveSign.REFUSED
 
 

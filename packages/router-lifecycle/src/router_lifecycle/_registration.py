@@ -217,9 +217,15 @@ class Registrar:
         left = ""
         if seen.rows:
             left = "; the router lists the URL, so remove it before it is registered again"
+        why = f"the router failed to activate it: {handle.failure or 'it gives no reason'}{left}"
+        if machine.sign is RegisterSign.ENDED_SILENTLY and handle.failure is None:
+            why = (
+                "accepted, but the router neither lists it nor works on it any more: "
+                "it failed, which this router doesn't record, or the router was restarted"
+            )
         raise operation.error(
             RegistrationFailed,
-            f"the router failed to activate it: {handle.failure or 'it gives no reason'}{left}",
+            why,
             safe_to_resubmit=not seen.rows,
         )
 

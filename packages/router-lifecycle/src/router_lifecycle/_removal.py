@@ -59,11 +59,12 @@ class Remover:
 
         async def look() -> Looked[Observation]:
             nonlocal down_since, gave_up
+            began = self._link.now()
             seen = await self._link.look(operation, handle.url, handle.worker_id)
             handle.last_observation = seen
-            now = self._link.now()
-            down_since = (now if down_since is None else down_since) if seen.unreachable else None
-            gave_up = down_since is not None and now - down_since >= self._budget
+            # From its beginning: a connection that is never answered can take the whole budget by itself.
+            down_since = (began if down_since is None else down_since) if seen.unreachable else None
+            gave_up = down_since is not None and self._link.now() - down_since >= self._budget
             await self._step(operation, handle, machine, seen)
             sent = until_sent and (handle.deletes > 0 or machine.sign in _UNDER_WAY)
             return Looked(seen if machine.state.is_end or gave_up or sent else None, seen.retry_after_seconds)
@@ -87,6 +88,7 @@ class Remover:
             dialect=dialect,
             worker_id=handle.worker_id,
             may_be_pending=handle.may_be_pending,
+            unlisted_before=handle.unlisted_before,
             age_seconds=now - handle.submitted_at_unix_seconds
             if handle.submitted_at_unix_seconds is not None
             else None,

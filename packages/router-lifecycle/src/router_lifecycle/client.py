@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from random import Random
 from types import TracebackType
-from typing import Literal, Self, TypeAlias
+from typing import Literal, Self, TypeAlias, get_args
 
 from router_lifecycle._link import Link
 from router_lifecycle._operation import Operation
@@ -102,7 +102,7 @@ class RouterLifecycleClient:
 
         Raises:
             InvalidRouterURLError: It is no URL of a router.
-            ValueError: A bound isn't above 0, or `api_key` or `trust_env` is given beside a transport that would not use it.
+            ValueError: A bound isn't above 0, `api_key` can't be a header's, or `api_key` or `trust_env` is given beside a transport that would not use it.
         """
         bounds = (request_timeout_seconds, worker_startup_timeout_seconds, unreachable_budget_seconds)
         if not all(bound > 0 for bound in bounds):
@@ -215,7 +215,9 @@ class RouterLifecycleClient:
             AlreadyRegistered: The URL is listed, and `on_existing` is "fail"; nothing was submitted.
             CreateInProgress: Somebody is registering it, and `on_existing` is "fail".
             OperationError: As `submit` and `wait_until_active`, and for "replace" as `remove`.
+            ValueError: `on_existing` is another word.
         """
+        _check_on_existing(on_existing)
         handle = registration_of(self.router_url, worker)
         deadline = self._link.deadline(timeout)
         operation = self._operation("submission", deadline, handle)
@@ -243,8 +245,9 @@ class RouterLifecycleClient:
             A result for each worker, in the order given.
 
         Raises:
-            ValueError: A URL is given twice, or concurrency is below 1.
+            ValueError: A URL is given twice, concurrency is below 1, or `on_existing` is another word.
         """
+        _check_on_existing(on_existing)
         specs = list(workers)
         if concurrency < 1 or len({spec.url for spec in specs}) < len(specs):
             raise ValueError(f"register_many takes each URL once, and a concurrency of 1 or more, not {concurrency}")
@@ -343,7 +346,8 @@ class RouterLifecycleClient:
     async def replace(self, old: Target, new: WorkerSpec | RegistrationHandle, *, timeout: float = 300.0) -> Worker:
         """Put one worker in the place of another: the new one is routable before the old one goes.
 
-        On the same URL that isn't possible: there the old one is removed, seen to be gone, and the new one registered.
+        On the same URL that isn't possible: there the old one is removed, seen to be gone, and the new one registered. A handle
+        of the new one that was submitted before is only waited for there: what the router has by then is the new one.
 
         Raises:
             OperationError: As `register` and `remove`; when the removal fails, the new worker stays active.
@@ -351,7 +355,7 @@ class RouterLifecycleClient:
         deadline = self._link.deadline(timeout)
         handle = registration_of(self.router_url, new)
         in_place = url_of(old) == handle.url
-        if in_place:
+        if in_place and handle.phase is Phase.NEW:
             await self._remove(deadline, old)
         operation = self._operation("submission", deadline, handle)
         if handle.phase is Phase.NEW:
@@ -450,6 +454,12 @@ class RouterLifecycleClient:
         self, phase: OperationPhase, deadline: Deadline, handle: RegistrationHandle | RemovalHandle
     ) -> Operation:
         return Operation(phase, self.router_url, deadline, handle.url, handle)
+
+
+def _check_on_existing(on_existing: OnExisting) -> None:
+    # A misspelt "fail" must never become the removal of a worker.
+    if on_existing not in get_args(OnExisting):
+        raise ValueError(f"on_existing={on_existing!r} is not allowed: give one of {', '.join(get_args(OnExisting))}")
 
 
 _OVER: dict[Phase, tuple[type[RegistrationFailed | RegistrationLost], str]] = {

@@ -70,8 +70,8 @@ class InvalidRouterURLError(RouterLifecycleError, ValueError):
         """Give the text."""
         shown = "(with an @, not repeated)" if "@" in url else repr(url)
         super().__init__(
-            f"router URL {shown} is not allowed; allowed is http or https with a host, without user name, query and fragment, "
-            "such as http://router:30000; give a key as api_key"
+            f"router URL {shown} is not allowed; allowed is http or https with a host and perhaps a port from 1 to 65535, "
+            "without user name, query and fragment, such as http://router:30000; give a key as api_key"
         )
 
 

@@ -5,6 +5,7 @@ from typing import Annotated, Literal, Self, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, Field, SecretStr, model_validator
 
+from router_lifecycle._keys import check_key
 from router_lifecycle.urls import normalize_worker_url
 
 WorkerType: TypeAlias = Literal["regular", "prefill", "decode"]
@@ -14,11 +15,7 @@ WorkerType: TypeAlias = Literal["regular", "prefill", "decode"]
 def _usable_key(key: SecretStr | None) -> SecretStr | None:
     """Return the key, or None for an empty one: `Bearer` with nothing behind it is no authorisation."""
     secret = key.get_secret_value() if key else ""
-    if not all("!" <= character <= "~" for character in secret):
-        raise ValueError(
-            "api_key holds white space or a character outside printable ASCII, which no Authorization header carries; "
-            "a key read from a file often ends in a newline: strip it"
-        )
+    check_key(secret)
     return key if secret else None
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Iterable, Mapping
+from concurrent.futures import Future, wait
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -22,7 +23,8 @@ class SyncRouterLifecycleClient:
     """`RouterLifecycleClient` for blocking code; see there for what each call does and raises.
 
     It may be used from any thread, also from one that has an event loop (which a call then blocks). A call that is interrupted
-    (Ctrl-C) is cancelled first, so that handles stay true. Listeners are called in the client's own thread.
+    (Ctrl-C) is cancelled first, so that handles stay true. Listeners are called in the client's own thread, and can't call the
+    client from there.
     """
 
     def __init__(
@@ -52,6 +54,8 @@ class SyncRouterLifecycleClient:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="router-lifecycle", daemon=True)
         self._thread.start()
+        self._closing = threading.Lock()
+        self._closed = False
 
     def __enter__(self) -> Self:
         return self
@@ -62,11 +66,17 @@ class SyncRouterLifecycleClient:
         self.close()
 
     def close(self) -> None:
-        """Close the connections and end the thread; closing again does nothing."""
-        if self._loop.is_closed():
-            return
+        """Close the connections and end the thread; closing again does nothing.
+
+        A call that another thread waits for is cancelled, and raises there.
+        """
+        self._refuse_own_thread()
+        with self._closing:
+            if self._closed:
+                return
+            self._closed = True
         try:
-            self._run(self._client.aclose)
+            asyncio.run_coroutine_threadsafe(self._end(), self._loop).result()
         finally:
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()
@@ -151,20 +161,51 @@ class SyncRouterLifecycleClient:
 
     def _run(self, call: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Carry out a call in the client's thread; when the wait for it is interrupted, cancel it and see it end."""
-        if self._loop.is_closed():
-            raise RuntimeError(f"the client of {self.router_url} is closed: make a new one")
-        call_ended = threading.Event()
+        self._refuse_own_thread()
+        outcome: Future[T] = Future()
+        tasks: list[asyncio.Task[T]] = []
 
-        async def carry_out() -> T:
-            try:
-                return await call()
-            finally:
-                call_ended.set()
+        def begin() -> None:
+            tasks.append(self._loop.create_task(call()))
+            tasks[0].add_done_callback(end)
 
-        future = asyncio.run_coroutine_threadsafe(carry_out(), self._loop)
+        def end(task: asyncio.Task[T]) -> None:
+            if task.cancelled():
+                closed = (
+                    f"the client of {self.router_url} was closed during this call; its handle tells how far it came"
+                )
+                outcome.set_exception(RuntimeError(closed))
+            elif (error := task.exception()) is not None:
+                outcome.set_exception(error)
+            else:
+                outcome.set_result(task.result())
+
+        def cancel() -> None:
+            tasks[0].cancel()
+
+        with self._closing:
+            if self._closed:
+                raise RuntimeError(f"the client of {self.router_url} is closed: make a new one")
+            self._loop.call_soon_threadsafe(begin)
         try:
-            return future.result()
+            return outcome.result()
         except BaseException:
-            if future.cancel():
-                call_ended.wait()
+            if not outcome.done():
+                self._loop.call_soon_threadsafe(cancel)
+                wait((outcome,))
             raise
+
+    async def _end(self) -> None:
+        """Cancel the calls under way, see them end, and close the client."""
+        calls = asyncio.all_tasks() - {asyncio.current_task()}
+        for call in calls:
+            call.cancel()
+        await asyncio.gather(*calls, return_exceptions=True)
+        await self._client.aclose()
+
+    def _refuse_own_thread(self) -> None:
+        if threading.current_thread() is self._thread:
+            raise RuntimeError(
+                f"the client of {self.router_url} can't be called by its own listener, which it waits for: "
+                "call it from another thread"
+            )

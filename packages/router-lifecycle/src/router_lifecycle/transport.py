@@ -2,7 +2,8 @@
 
 import httpx
 
-from router_lifecycle.errors import TransportError
+from router_lifecycle._keys import check_key
+from router_lifecycle.errors import InvalidRouterURLError, TransportError
 from router_lifecycle.exchange import Answer, Request
 from router_lifecycle.router_url import normalize_router_url
 
@@ -36,8 +37,15 @@ class HttpxTransport:
 
         Raises:
             InvalidRouterURLError: It is no URL of a router.
+            ValueError: `api_key` can't be a header's.
         """
         self._base = normalize_router_url(router_url)
+        try:
+            # Whatever httpx can't make sense of comes up here, not in the middle of an operation.
+            _ = httpx.URL(self._base).host
+        except (httpx.InvalidURL, UnicodeError) as error:
+            raise InvalidRouterURLError(router_url) from error
+        check_key(api_key or "")
         self._headers = {"authorization": f"Bearer {api_key}"} if api_key else {}
         self._client = client if client is not None else httpx.AsyncClient(trust_env=trust_env)
 

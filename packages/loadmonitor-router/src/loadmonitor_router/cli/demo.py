@@ -5,7 +5,7 @@ import sys
 
 
 def demo() -> int:
-    """Watch three Workers made up on this machine for about 15 seconds.
+    """Watch three Workers made up on this machine for about 20 seconds.
 
     Simulated engines publish their load in files as SGLang does, and a sidecar
     beside each reports it. While the load shifts, one engine freezes, and one

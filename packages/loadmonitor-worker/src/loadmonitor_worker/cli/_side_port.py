@@ -156,7 +156,10 @@ class _Answers:
             if not self._remote_drain and not _is_this_machine(peer):
                 message = b"only processes of this machine or pod may drain, unless serve has --remote-drain\n"
                 return _Answer(HTTPStatus.FORBIDDEN, message)
-            return await self._drain(parse_qs(url.query).get("timeout_seconds", [str(DRAIN_SECONDS)])[-1])
+            query = parse_qs(url.query, keep_blank_values=True)
+            if unknown := ", ".join(sorted(query.keys() - {"timeout_seconds"})):
+                return _Answer(HTTPStatus.BAD_REQUEST, f"{unknown}: there is timeout_seconds only\n".encode())
+            return await self._drain(query.get("timeout_seconds", [str(DRAIN_SECONDS)])[-1])
         if method not in {"GET", "HEAD"}:
             return _Answer(HTTPStatus.METHOD_NOT_ALLOWED, b"GET it\n")
         if url.path == METRICS:

@@ -34,7 +34,7 @@ def read_sources(file: Path, model_name: str | None) -> list[object]:
             continue
         try:
             fields = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:  # the second by a thousand brackets
             raise InputError(f"line {number} of {file} is not JSON: {error}") from None
         if not isinstance(fields, dict):
             raise InputError(f"line {number} of {file} is not a JSON object: {line.strip()[:80]}")

@@ -1,13 +1,9 @@
 """What the policies have in common that look at loads."""
 
-from operator import attrgetter
-
 from p2p_selection._checks import checked_unknown_load, checked_weight
 from p2p_selection.candidates import UNKNOWN_LOAD, known_load
 from p2p_selection.digests import DigestCache
 from p2p_selection.policies._scored import Listing, ScoredSelector
-
-_source_load = attrgetter("source_load")
 
 
 class WeightedSelector(ScoredSelector):
@@ -34,8 +30,12 @@ def assumed_loads(listing: Listing, unknown_load: float) -> list[float]:
     """Return each candidate's load, 0 to 1, with `unknown_load` where nobody knows it."""
     # Written out for the usual values: a call for each of 100,000 sources would take as long as their digests.
     return [
-        unknown_load if load is None else load if 0.0 <= load <= 1.0 else _odd(load, unknown_load)
-        for load in map(_source_load, listing.candidates)
+        unknown_load
+        if (load := candidate.source_load) is None
+        else load
+        if 0.0 <= load <= 1.0
+        else _odd(load, unknown_load)
+        for candidate in listing.candidates
     ]
 
 

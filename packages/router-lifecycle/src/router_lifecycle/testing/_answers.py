@@ -170,6 +170,7 @@ def _metadata(state: RouterState, entry: Entry) -> dict[str, str]:
         if version == "0.2.0":
             told |= {"tokenizer_path": engine.model_path, "weight_version": "default", "server_version": "0.5.6"}
             told |= {"max_running_requests": "256", "is_generation": "true"}
+            told["served_model_name"] = engine.served_model_name
         if version == "0.3.2":
             mode = "null" if posted.worker_type == "regular" else posted.worker_type
             told |= {"dp_size": str(engine.dp_size), "tp_size": "1", "load_balance_method": "round_robin"}
@@ -204,6 +205,8 @@ def _smg_row(state: RouterState, entry: Entry) -> dict[str, object]:
             "context_length": "32768",
             "max_running_requests": "256",
             "load_balance_method": "round_robin",
+            "is_generation": "true",
+            "max_model_len": "32768",
         }
     body: dict[str, object] = {"id": entry.id, "model_id": model["id"], "url": entry.url, "models": [model]}
     body |= {"worker_type": posted.worker_type, "connection_mode": "http", "runtime_type": "sglang"}

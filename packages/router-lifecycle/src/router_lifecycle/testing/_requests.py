@@ -44,8 +44,10 @@ def read_body(state: RouterState, content_type: str, body: bytes, *, needs_url: 
     try:
         fields = json.loads(text, object_pairs_hook=_once(state))
     except json.JSONDecodeError as error:
-        why = _SERDE_WORDS.get(error.msg, error.msg)
-        message = f"Failed to parse the request body as JSON: {why} at line {error.lineno} column {error.colno}"
+        why, column = _SERDE_WORDS.get(error.msg, error.msg), error.colno
+        if error.pos >= len(text):
+            why, column = f"EOF while parsing {_open_end(text)}", column - 1
+        message = f"Failed to parse the request body as JSON: {why} at line {error.lineno} column {column}"
         if state.profile.is_smg:
             raise RefusedRequestError(error_answer(400, f"JSON syntax error: {message}", "BAD_REQUEST")) from None
         raise RefusedRequestError(text_answer(400, message)) from None
@@ -99,6 +101,11 @@ def changed_worker(posted: PostedWorker, fields: Mapping[str, Any]) -> PostedWor
 def _given(fields: Mapping[str, Any], name: str, otherwise: Any) -> Any:
     value = fields.get(name)
     return otherwise if value is None else value
+
+
+def _open_end(text: str) -> str:
+    """Return what a text that ends too early leaves open, in the words of serde."""
+    return {"{": "an object", "[": "a list"}.get(text.strip()[-1:], "a value")
 
 
 def _once(state: RouterState) -> Any:

@@ -81,8 +81,12 @@ class ManualClock:
                 else:
                     self._jump(awake)
         finally:
-            if not task.done():
-                task.cancel()
+            task.cancel()
+            # Let it clean up before whoever cancelled this looks for what is left.
+            for _ in range(_TURNS_UNTIL_IDLE):
+                if task.done():
+                    break
+                await asyncio.sleep(0)
 
     def _next_wake(self) -> float | None:
         while self._sleepers and self._sleepers[0][2].done():
