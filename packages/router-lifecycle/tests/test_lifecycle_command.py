@@ -17,11 +17,25 @@ import pytest
 from lifecycle_bench import OTHER, SMG, URL
 
 from router_lifecycle import Phase, RegistrationHandle, RemovalHandle, WorkerSpec
+from router_lifecycle.cli import run as run_here
 from router_lifecycle.testing import FakeEngine, FakeRouter, Health, RouterOptions
 from router_lifecycle.testing.serving import serve
 
 COMMAND = str(Path(sysconfig.get_path("scripts")) / "router-lifecycle")
 WAIT_SECONDS = 50
+WRONG_USAGE = [
+    (["add", "10.0.0.1:30000", "--router", "http://r:1"], "http://"),
+    (["add", URL, "--router", "r:1"], "router URL"),
+    (["add", URL], "--router"),
+    (["add", URL, "--router", "http://r:1", "--worker-type", "prefill"], "bootstrap_port"),
+    (["add", URL, "--router", "http://r:1", "--label", "a"], "NAME=VALUE"),
+    (["add", URL, "--router", "http://r:1", "--timeout", "0"], "--timeout"),
+    (["remove", "--router", "http://r:1"], "--handle"),
+    (["wait", "--handle", "/nowhere/handle.json"], "/nowhere/handle.json"),
+    (["wait", "--handle", os.devnull], "holds no handle"),
+    (["list", "--router", "http://r:1", "--api-key-file", "/nowhere/key"], "/nowhere/key"),
+    (["bogus"], "bogus"),
+]
 
 
 def fake(version: str = "0.3.2", *engines: FakeEngine, **options: Any) -> FakeRouter:
@@ -48,39 +62,47 @@ def routable(router: FakeRouter) -> list[str]:
     return [worker.url for worker in router.workers if worker.routable]
 
 
-@pytest.mark.parametrize("version", ["0.2.0", "0.2.2", "0.2.4", "0.3.0", "0.3.2", SMG])
-async def test_a_worker_is_added_listed_and_removed_at_each_router(version: str, tmp_path: Path) -> None:
+async def add_and_remove(version: str, folder: Path) -> None:
     router = fake(version)
     async with serve(router) as address:
         code, out, err = await run("add", URL, "--router", address, "--timeout", "40", "--priority", "7")
-        assert code == 0, err
+        assert code == 0, (version, err)
         assert RegistrationHandle.model_validate_json(out).phase is Phase.ACTIVE
         assert [line.split()[0] for line in err][:2] == ["submitting", "accepted"]
         assert err[-1].startswith("active ")
         assert routable(router) == [URL]
 
-        code, listed, err = await run("list", "--router", address, "--json")
-        (row,) = map(json.loads, listed.splitlines())
-        assert (code, err) == (0, [])
-        assert (row["schema"], row["url"], row["routable"]) == ("router-lifecycle.worker/1", URL, True)
-
-        kept = tmp_path / "handle.json"
+        kept = folder / f"{version}.json"
         kept.write_text(out)
         code, out, err = await run("remove", "--handle", str(kept), "--router", address, "--timeout", "40")
-        assert code == 0, err
+        assert code == 0, (version, err)
         assert RemovalHandle.model_validate_json(out).done
         assert router.workers == []
 
 
-@pytest.mark.parametrize(
-    ("version", "stop"), [("0.2.4", signal.SIGINT), ("0.3.2", signal.SIGINT), (SMG, signal.SIGTERM)]
-)
-async def test_a_stop_in_the_middle_leaves_a_handle_that_wait_resumes(
-    version: str, stop: signal.Signals, tmp_path: Path
-) -> None:
+async def test_a_worker_is_added_and_removed_at_each_router(tmp_path: Path) -> None:
+    await asyncio.gather(*(add_and_remove(version, tmp_path) for version in ("0.2.0", "0.2.4", "0.3.2", SMG)))
+
+
+async def test_list_prints_columns_or_one_object_an_entry() -> None:
+    async with serve(fake()) as address:
+        assert (await run("add", URL, "--router", address))[0] == 0
+        (code, table, err), (_, listed, _) = await asyncio.gather(
+            run("list", "--router", address), run("list", "--router", address, "--json")
+        )
+    (row,) = map(json.loads, listed.splitlines())
+    assert (code, err) == (0, [])
+    assert (row["schema"], row["url"], row["routable"]) == ("router-lifecycle.worker/1", URL, True)
+    titles, cells = (line.split() for line in table.splitlines())
+    told = dict(zip(titles, cells, strict=True))
+    assert (told["URL"], told["ID"], told["HEALTHY"], told["STATUS"]) == (URL, row["id"], "yes", "-")
+
+
+async def stop_and_resume(version: str, stop: signal.Signals, folder: Path) -> None:
     engine = FakeEngine(URL, health=Health.LOADING)
     if version == SMG:
-        engine = FakeEngine(URL, tells_server_info=False)  # which takes SMG 2.5 s more
+        # Which probes again after 30 s only, but takes 2.5 s more for an engine that tells nothing of itself.
+        engine = FakeEngine(URL, tells_server_info=False)
     router = fake(version, engine)
     async with serve(router) as address:
         process = await start("add", URL, "--router", address, "--timeout", "40")
@@ -90,20 +112,26 @@ async def test_a_stop_in_the_middle_leaves_a_handle_that_wait_resumes(
                 pass
             process.send_signal(stop)
             out, err = await process.communicate()
-        assert process.returncode == 130
+        assert process.returncode == 130, version
         assert err.decode().splitlines()[-1].startswith("router-lifecycle: interrupted; ")
-        handle = RegistrationHandle.model_validate_json(out)
-        assert handle.phase is Phase.ACCEPTED
-        assert routable(router) == []
+        assert RegistrationHandle.model_validate_json(out).phase is Phase.ACCEPTED
 
         engine.becomes(Health.HEALTHY, time.monotonic())
-        kept = tmp_path / "handle.json"
+        kept = folder / f"{version}.json"
         kept.write_bytes(out)
         code, text, lines = await run("wait", "--handle", str(kept), "--timeout", "40")
-        assert code == 0, lines
+        assert code == 0, (version, lines)
         assert RegistrationHandle.model_validate_json(text).phase is Phase.ACTIVE
         assert routable(router) == [URL]
         assert [request.method for request in router.requests].count("POST") == 1
+
+
+async def test_a_stop_in_the_middle_leaves_a_handle_that_wait_resumes(tmp_path: Path) -> None:
+    await asyncio.gather(
+        stop_and_resume("0.2.4", signal.SIGINT, tmp_path),
+        stop_and_resume("0.3.2", signal.SIGINT, tmp_path),
+        stop_and_resume(SMG, signal.SIGTERM, tmp_path),
+    )
 
 
 async def test_wait_first_finds_out_what_became_of_a_lost_answer(tmp_path: Path) -> None:
@@ -171,26 +199,17 @@ async def test_an_unreachable_router_exits_1_with_one_line_that_says_nothing_was
         assert (await run("doctor", "--router", address, "--timeout", "1"))[0] == 1
 
 
-@pytest.mark.parametrize(
-    ("arguments", "word"),
-    [
-        (["add", "10.0.0.1:30000", "--router", "http://r:1"], "http://"),
-        (["add", URL, "--router", "r:1"], "router URL"),
-        (["add", URL], "--router"),
-        (["add", URL, "--router", "http://r:1", "--worker-type", "prefill"], "bootstrap_port"),
-        (["add", URL, "--router", "http://r:1", "--label", "a"], "NAME=VALUE"),
-        (["add", URL, "--router", "http://r:1", "--timeout", "0"], "--timeout"),
-        (["remove", "--router", "http://r:1"], "--handle"),
-        (["wait", "--handle", "/nowhere/handle.json"], "/nowhere/handle.json"),
-        (["wait", "--handle", os.devnull], "holds no handle"),
-        (["list", "--router", "http://r:1", "--api-key-file", "/nowhere/key"], "/nowhere/key"),
-        (["bogus"], "bogus"),
-    ],
-)
-async def test_wrong_usage_exits_2_with_one_line(arguments: list[str], word: str) -> None:
-    code, out, err = await run(*arguments)
-    assert (code, out, len(err)) == (2, "", 1), err
-    assert word in err[0]
+@pytest.mark.parametrize(("arguments", "word"), WRONG_USAGE)
+def test_wrong_usage_exits_2_with_one_line(arguments: list[str], word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_here(arguments) == 2
+    shown = capsys.readouterr()
+    assert (shown.out, len(shown.err.splitlines())) == ("", 1)
+    assert word in shown.err
+
+
+async def test_a_bad_url_exits_2_as_a_process_too() -> None:
+    code, out, err = await run("add", "10.0.0.1:30000", "--router", "http://r:1")
+    assert (code, out, len(err)) == (2, "", 1)
 
 
 async def test_doctor_says_what_each_router_speaks_and_that_nothing_was_left() -> None:
@@ -220,9 +239,8 @@ async def test_doctor_names_spellings_failed_jobs_ghosts_and_what_to_do(tmp_path
         async with httpx.AsyncClient(base_url=address, trust_env=False) as http:
             await http.post("/workers", json={"url": f"{URL}/"})
             await http.post("/workers", json={"url": pending})
-            async with asyncio.timeout(WAIT_SECONDS):
-                while len(router.workers) < 2:
-                    await asyncio.sleep(0.01)
+        code, out, err = await run("add", f"{URL}", "--router", address, "--timeout", "40", "--on-existing", "adopt")
+        assert code == 0, err
         gone = tmp_path / "gone.json"
         gone.write_text(RemovalHandle(router=address, url=URL, done=True).model_dump_json())
         code, out, err = await run("doctor", pending, "--router", address, "--handle", str(gone), "--json")
