@@ -7,7 +7,10 @@ waited for by a loop that reads the record and the list once a second.
 
     uv run python benchmarks/lifecycle.py              # all activations, about 4 minutes
     uv run python benchmarks/lifecycle.py --short      # those under 2 s, under 20 s
-    uv run python benchmarks/lifecycle.py --router-version smg-1.13.0
+    uv run python benchmarks/lifecycle.py --router-version smg-1.13.0 --any-moment
+
+sglang-router probes a new worker 0, 1, 3, 6, ... s after the submission, so that is when activations come. --any-moment has the fake
+probe all the time instead, so that they come whenever the engine is ready, as they do where others hold the router up.
 
 Figures: milliseconds from that moment to the return, median and worst; the median as a share of the time from the submission to
 that moment; and the requests of one registration, with those that find out what the router speaks.
@@ -31,7 +34,8 @@ from router_lifecycle.testing import PROFILES, FakeEngine, FakeRouter, Health
 from router_lifecycle.testing.profiles import RouterProfile
 from router_lifecycle.testing.serving import serve
 
-SHORT_SECONDS = (0.0, 0.3, 0.6, 0.9, 1.2, 1.5, 1.8)
+SHORT_SECONDS = (0.0, 0.0, 0.0, 0.3, 0.7)
+ANY_MOMENT_SECONDS = (0.0, 0.3, 0.6, 0.9, 1.2, 1.5, 1.8)
 LONG_SECONDS = (2.0, 10.0, 60.0)
 AIM_MS, AIM_SHARE = 60.0, 0.10
 PROBE_SECONDS = 0.002
@@ -54,7 +58,7 @@ class Measured:
 
 
 def steady(version: str) -> RouterProfile:
-    """Return a release that probes new workers without pauses, so that activations come at any moment and not at its steps."""
+    """Return a release that probes new workers without pauses."""
     known = PROFILES[version]
     return replace(known, probe_gaps_seconds=(0.01,))
 
@@ -152,13 +156,15 @@ def line(way: str, measured: list[Measured]) -> str:
     return f"{way:<13}{active:>10.2f}{median(late):>11.0f}{max(late):>10.0f}{share:>9.1%}{requests:>10}"
 
 
-async def compare(router: FakeRouter, address: str, repeats: int, long_seconds: tuple[float, ...]) -> None:
+async def compare(
+    router: FakeRouter, address: str, repeats: int, short_seconds: tuple[float, ...], long_seconds: tuple[float, ...]
+) -> None:
     """Measure both ways and print the table."""
     number = 0
     print(f"{'':<13}{'active s':>10}{'median ms':>11}{'worst ms':>10}{'share':>9}{'requests':>10}")
     short: dict[str, list[Measured]] = {way: [] for way in WAYS}
     for _ in range(repeats):
-        for after_seconds in SHORT_SECONDS:
+        for after_seconds in short_seconds:
             for way, register in WAYS.items():
                 number += 1
                 short[way].append(await measure(router, address, number, after_seconds, register))
@@ -178,14 +184,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--short", action="store_true", help="activations under 2 s, once each")
     parser.add_argument("--router-version", default="0.3.2", choices=PROFILES, help="the release that is played")
+    parser.add_argument("--any-moment", action="store_true", help="activations whenever the engine is ready")
     options = parser.parse_args()
-    PROFILES[options.router_version] = steady(options.router_version)
+    if options.any_moment:
+        PROFILES[options.router_version] = steady(options.router_version)
+    short_seconds = ANY_MOMENT_SECONDS if options.any_moment else SHORT_SECONDS
+    repeats, long_seconds = (1, ()) if options.short else (3, LONG_SECONDS)
     with served(options.router_version) as (router, address):
-        asyncio.run(
-            compare(
-                router, address, repeats=1 if options.short else 3, long_seconds=() if options.short else LONG_SECONDS
-            )
-        )
+        asyncio.run(compare(router, address, repeats, short_seconds, long_seconds))
 
 
 if __name__ == "__main__":
