@@ -12,8 +12,8 @@ from router_lifecycle.testing import FakeEngine, Health, RouterOptions
 @pytest.mark.parametrize(
     ("dialect", "moments"),
     [
-        ("uuid", [1.08, 1.16, 3.08, 3.16, 6.1, 10.1, 15.1, 20.1, 25.1]),
-        ("url", [1.08, 1.16, 3.08, 3.16, 6.1, 10.1, 15.1, 20.1, 25.1]),
+        ("uuid", [1.08, 1.16, 3.08, 3.16, 6.1, 10.2, 15.25, 20.3, 25.35]),
+        ("url", [1.08, 1.16, 3.08, 3.16, 6.1, 10.2, 15.25, 20.3, 25.35]),
         ("smg", [0.25, 30.25, 60.25]),
     ],
 )
@@ -29,7 +29,7 @@ def test_each_moment_follows_a_probe_of_the_router(dialect: DialectName, moments
 
 @pytest.mark.parametrize(
     ("healthy_after", "active_at", "late", "requests"),
-    [(0.0, 0.06, 0.1, 15), (0.5, 1.06, 0.06, 15), (2.0, 3.06, 0.06, 24), (58.0, 60.06, 0.3, 40)],
+    [(0.0, 0.06, 0.1, 15), (0.5, 1.06, 0.06, 15), (2.0, 3.06, 0.06, 24), (58.0, 60.06, 0.7, 40)],
 )
 async def test_a_registration_ends_soon_after_the_activation_with_few_requests(
     healthy_after: float, active_at: float, late: float, requests: int
