@@ -23,9 +23,9 @@ from router_lifecycle import (
     normalize_router_url,
 )
 
-ERRORS = [
-    kind for kind in vars(router_lifecycle).values() if isinstance(kind, type) and issubclass(kind, OperationError)
-]
+PUBLIC = [getattr(router_lifecycle, name) for name in router_lifecycle.__all__]
+ERRORS = [kind for kind in PUBLIC if isinstance(kind, type) and issubclass(kind, OperationError)]
+assert ERRORS
 
 
 def handle() -> RegistrationHandle:

@@ -5,11 +5,18 @@ import sys
 
 
 def test_importing_the_package_brings_neither_grpc_nor_a_server_nor_the_fake() -> None:
-    program = "import router_lifecycle, sys; print(*sys.modules)"
+    program = "from router_lifecycle import *; import sys; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
     modules = set(loaded.stdout.split())
     assert "router_lifecycle.client" in modules
     assert not modules & {"grpc", "uvicorn", "loadmonitor_proto", "google.protobuf", "router_lifecycle.testing"}
+
+
+def test_a_name_that_the_package_does_not_have_is_an_attribute_error() -> None:
+    import router_lifecycle
+
+    assert not hasattr(router_lifecycle, "no_such_name")
+    assert all(hasattr(router_lifecycle, name) for name in router_lifecycle.__all__)
 
 
 def test_the_pure_core_imports_no_loop_and_no_transport() -> None:

@@ -86,10 +86,14 @@ class Link:
         return Deadline(now, now + timeout_seconds)
 
     async def poll(
-        self, look: Callable[[], Awaitable[Looked[Observation]]], operation: Operation
+        self,
+        look: Callable[[], Awaitable[Looked[Observation]]],
+        operation: Operation,
+        *,
+        seconds_to_moment: Callable[[], float | None] | None = None,
     ) -> Observation | None:
         """Look until there is a value; None when the deadline came first."""
-        return await self._poller.until(look, operation.deadline)
+        return await self._poller.until(look, operation.deadline, seconds_to_moment=seconds_to_moment)
 
     async def aclose(self) -> None:
         """Close the transport."""

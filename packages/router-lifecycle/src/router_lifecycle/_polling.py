@@ -13,6 +13,8 @@ _FIRST_WAIT_SECONDS = 0.05
 _GROWTH = 1.5
 _LONGEST_WAIT_SECONDS = 5.0
 _JITTER = 0.2
+# A look shortly before such a moment would be wasted: the wait is drawn out.
+_MOMENT_REACH = 1.35
 _GROWTH_ENDS_AFTER = 32
 # The last look needs some of the time itself.
 _RESERVE_SECONDS = 0.5
@@ -59,12 +61,28 @@ class Poller:
         self._sleep = sleep
         self._random = random
 
-    async def until(self, look: Callable[[], Awaitable[Looked[T]]], deadline: Deadline) -> T | None:
-        """Look until there is a value, and return it, or None once the deadline leaves no time for another look."""
+    async def until(
+        self,
+        look: Callable[[], Awaitable[Looked[T]]],
+        deadline: Deadline,
+        *,
+        seconds_to_moment: Callable[[], float | None] | None = None,
+    ) -> T | None:
+        """Look until there is a value, and return it, or None once the deadline leaves no time for another look.
+
+        Args:
+            look: Looks once.
+            deadline: When it has to be over.
+            seconds_to_moment: How long it is until a look is most likely to find something; a wait that would end around then
+                or later ends then.
+        """
 
         def wait_seconds(state: RetryCallState) -> float:
             wait = _FIRST_WAIT_SECONDS * _GROWTH ** min(state.attempt_number - 1, _GROWTH_ENDS_AFTER)
             wait = min(wait, _LONGEST_WAIT_SECONDS) * self._random.uniform(1 - _JITTER, 1 + _JITTER)
+            moment = seconds_to_moment() if seconds_to_moment is not None else None
+            if moment is not None and moment <= wait * _MOMENT_REACH:
+                wait = moment
             asked = state.outcome.result().retry_after_seconds if state.outcome else None
             return max(0.0, min(max(wait, asked or 0.0), deadline.last_look_seconds - self._clock()))
 

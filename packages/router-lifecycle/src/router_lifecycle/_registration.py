@@ -11,6 +11,7 @@ from router_lifecycle._machine_register import (
 )
 from router_lifecycle._operation import Operation
 from router_lifecycle._polling import Looked
+from router_lifecycle._probe_moments import seconds_to_next
 from router_lifecycle.dialects import Created, CreatedKind, read_created
 from router_lifecycle.errors import (
     AlreadyRegistered,
@@ -31,6 +32,7 @@ from router_lifecycle.handle import Phase, RegistrationHandle
 from router_lifecycle.models import Worker
 from router_lifecycle.observation import Observation
 
+_LOOKS_PER_RECORD = 3
 _KNOWN_TYPES = ("regular", "prefill", "decode")
 _REFUSALS: dict[CreatedKind, type[OperationError]] = {
     CreatedKind.REJECTED: SubmissionRejected,
@@ -144,8 +146,16 @@ class Registrar:
     async def wait(self, operation: Operation, handle: RegistrationHandle) -> Worker:
         """Look until the outcome of an accepted submission is certain."""
         machine = self.machine(handle)
+        looks = 0
 
         async def look() -> Looked[Observation]:
+            nonlocal looks
+            looks += 1
+            if machine.sign is RegisterSign.PENDING and looks % _LOOKS_PER_RECORD != 1:
+                # What is pending shows in the list once it is active; whether it failed may be asked less often.
+                listed = await self._link.read_all(operation)
+                if listed.value is not None and all(row.base_url != handle.url for row in listed.value):
+                    return Looked(None, listed.retry_after_seconds)
             seen, sign = await self.see(operation, handle)
             if sign is None:
                 return Looked(None, seen.retry_after_seconds)
@@ -153,10 +163,16 @@ class Registrar:
             self._link.tell(operation, state if state.is_end else sign, str(seen))
             return Looked(seen if state.is_end else None, seen.retry_after_seconds)
 
-        seen = await self._link.poll(look, operation)
+        seen = await self._link.poll(look, operation, seconds_to_moment=lambda: self._seconds_to_probe(handle))
         if seen is None:
             raise operation.error(OperationTimeout, f"not active after {self._spent(operation):.1f} s")
         return self._conclude(operation, handle, machine, seen)
+
+    def _seconds_to_probe(self, handle: RegistrationHandle) -> float | None:
+        dialect, sent_at = self._link.spoken(), handle.submitted_at_unix_seconds
+        if dialect is None or sent_at is None:
+            return None
+        return seconds_to_next(max(0.0, self._link.unix_now() - sent_at), dialect.name)
 
     @staticmethod
     def machine(handle: RegistrationHandle) -> RegisterMachine:

@@ -15,6 +15,7 @@ from router_lifecycle._reconciliation import Reconciler
 from router_lifecycle._registration import Registrar
 from router_lifecycle._removal import Remover
 from router_lifecycle._updating import Updater
+from router_lifecycle.dialects import Dialect
 from router_lifecycle.errors import (
     AlreadyRegistered,
     CreateInProgress,
@@ -155,6 +156,21 @@ class RouterLifecycleClient:
         if rows is None:
             raise operation.error(OperationTimeout, "the list could not be read")
         return group_rows(self.router_url, rows)
+
+    async def find_dialect(self, *, timeout: float = 30.0) -> Dialect:
+        """Return what the router speaks, which says what can be asked of it.
+
+        Raises:
+            OperationTimeout: It could not be found.
+            AuthenticationError: The router refuses the key.
+            RouterUnsupported: It answers like no router.
+        """
+        operation = Operation("listing", self.router_url, self._link.deadline(timeout))
+        await self._link.poll_list(operation)
+        dialect = self._link.spoken()
+        if dialect is None:
+            raise operation.error(OperationTimeout, "what the router speaks could not be found")
+        return dialect
 
     async def observe(self, target: Target) -> Observation:
         """Look at a worker once and return what is known of it; what can't be read is unknown in it, and no error.

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from router_lifecycle.client import OnExisting, RegistrationResult, RouterLifecycleClient
+from router_lifecycle.dialects import Dialect
 from router_lifecycle.events import EventListener
 from router_lifecycle.handle import Reconciliation, RegistrationHandle, RemovalHandle
 from router_lifecycle.interfaces import Transport
@@ -85,6 +86,10 @@ class SyncRouterLifecycleClient:
     def list_workers(self, *, timeout: float = 30.0) -> list[Worker]:
         """Return the workers that the router lists."""
         return self._run(lambda: self._client.list_workers(timeout=timeout))
+
+    def find_dialect(self, *, timeout: float = 30.0) -> Dialect:
+        """Return what the router speaks."""
+        return self._run(lambda: self._client.find_dialect(timeout=timeout))
 
     def observe(self, target: Target) -> Observation:
         """Look at a worker once."""
