@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 
 import pytest
 from nic_tree import ManualClock, NicTree
@@ -374,16 +375,37 @@ def test_files_are_opened_once_and_let_go_by_close(tree: NicTree, clock: ManualC
     sampler.close()
 
 
-def test_samples_of_several_threads_share_out_the_bytes_exactly(tree: NicTree) -> None:
+def test_a_second_thread_waits_until_the_sample_of_the_first_is_done(tree: NicTree) -> None:
     tree.port("mlx5_0", words(0))
-    ticks = iter(range(1, 10_000))
-    with PortSampler([MLX5], root=tree.root, clock=lambda: float(next(ticks))) as sampler:
-        sampler.sample()
-        tree.write("mlx5_0", words(1_000))
-        with ThreadPoolExecutor(4) as pool:
-            got = [result[MLX5] for result in pool.map(lambda _: sampler.sample(), range(400))]
-    assert all(result.reason is None for result in got)
-    assert sorted(result.tx_bytes_per_second or 0.0 for result in got)[-2:] == [0.0, 4_000.0]
+    first_inside, second_inside = Event(), Event()
+    overlapped: list[bool] = []
+
+    def clock() -> float:
+        if first_inside.is_set():
+            second_inside.set()
+            return 2.0
+        first_inside.set()
+        overlapped.append(second_inside.wait(0.3))
+        return 1.0
+
+    with PortSampler([MLX5], root=tree.root, clock=clock) as sampler, ThreadPoolExecutor(2) as pool:
+        first = pool.submit(sampler.sample)
+        assert first_inside.wait(30)
+        second = pool.submit(sampler.sample)
+        assert first.result(30)[MLX5].reason is UnknownReason.FIRST_SAMPLE
+        assert second.result(30)[MLX5].value == 0.0
+    assert overlapped == [False]
+
+
+def test_a_direction_of_which_one_file_is_missing_is_not_measured(
+    tree: NicTree, sampled: Callable[[PortId], Sampled]
+) -> None:
+    files = ["tx_rdma_ucast_bytes", "rx_rdma_ucast_bytes", "rx_rdma_mcast_bytes"]
+    tree.port("ionic_0", {f"hw_counters/{name}": 0 for name in files})
+    sample = sampled(PortId("ionic_0"))
+    sample()
+    got = sample()
+    assert (got.value, got.missing, got.tx_bytes_per_second) == (0.0, Direction.TX, None)
 
 
 @pytest.mark.parametrize("seconds", [-0.1, float("nan"), float("inf")])

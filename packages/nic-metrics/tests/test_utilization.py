@@ -1,6 +1,7 @@
 """The arithmetic between two samples: when it gives a value, and when it must not."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -196,6 +197,12 @@ def test_d17_a_dead_port_is_not_idle_and_starts_afresh(now: PortSample, reason: 
 def test_d12_a_word_is_four_bytes_whatever_the_lanes(link: float) -> None:
     got = between(sample(0, 0, 0, link=link), sample(1, 312_500_000, 0, link=link))
     assert got.tx_bytes_per_second == 1.25e9
+
+
+def test_every_reason_and_every_source_stands_in_the_readme() -> None:
+    text = (Path(__file__).parents[1] / "README.md").read_text()
+    assert [reason for reason in UnknownReason if f"| `{reason}` |" not in text] == []
+    assert [source.name for source in BYTE_SOURCES if f"| `{source.name}` |" not in text] == []
 
 
 COUNTS = st.one_of(
