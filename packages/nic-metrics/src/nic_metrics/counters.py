@@ -13,6 +13,7 @@ from nic_metrics._reading import HeldFile
 
 _BYTES_PER_WORD = 4
 _LARGEST = 2**64 - 1
+_MOST_DIGITS = len(str(_LARGEST))
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,9 +148,13 @@ class CounterReader:
         yield from (source for source in BYTE_SOURCES if source is not current)
 
     def _values(self, names: tuple[str, ...]) -> tuple[CounterValue, ...] | None:
-        values = tuple(self._value(name) for name in names)
-        readable = tuple(value for value in values if value is not None)
-        return readable if len(readable) == len(values) else None
+        values: tuple[CounterValue, ...] = ()
+        for name in names:
+            value = self._value(name)
+            if value is None:
+                return None
+            values += (value,)
+        return values
 
     def _value(self, name: str) -> CounterValue | None:
         file = self._files.get(name)
@@ -157,7 +162,7 @@ class CounterReader:
             file = self._files[name] = HeldFile(f"{self._directory}/{name}", refusable=True)
         data = file.read()
         # "N/A (no PMA)", nothing at all and signs are no counts; digits of any length must not become a slow conversion.
-        if data is None or not (digits := data.strip()).isdigit() or len(digits) > len(str(_LARGEST)):
+        if data is None or not (digits := data.strip()).isdigit() or len(digits) > _MOST_DIGITS:
             return None
         value = int(digits)
         return CounterValue(value, file.generation) if value <= _LARGEST else None

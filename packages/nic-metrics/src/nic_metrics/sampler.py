@@ -94,17 +94,23 @@ class _PortReader:
         self.counters = CounterReader(directory)
         self._state = HeldFile(str(directory / "state"))
         self._rate = HeldFile(str(directory / "rate"))
-        # The rate's text hardly ever changes, and reading it costs more than reading the file.
+        # The texts hardly ever change, and reading one costs more than reading the file.
+        self._state_read: tuple[bytes | None, bool | None] = (None, None)
         self._rate_read: tuple[bytes | None, float | None] = (None, None)
 
     def read(self, seconds: float) -> PortSample:
         counters = self.counters.read()
         state = self._state.read()
+        if state != self._state_read[0]:
+            self._state_read = (state, _active(state))
+        rate = self._rate.read()
+        if rate != self._rate_read[0]:
+            self._rate_read = (rate, _bytes_per_second(rate))
         return PortSample(
             seconds,
             counters,
-            self._capacity(),
-            is_active(parse_state(state.decode("utf-8", "replace"))) if state is not None else None,
+            self._rate_read[1],
+            self._state_read[1],
             self.counters.cache_seconds(),
             counters is not None or state is not None or self._directory.is_dir(),
         )
@@ -114,15 +120,13 @@ class _PortReader:
         self._state.close()
         self._rate.close()
 
-    def _capacity(self) -> float | None:
-        data = self._rate.read()
-        if data != self._rate_read[0]:
-            self._rate_read = (data, _bytes_per_second(data) if data is not None else None)
-        return self._rate_read[1]
+
+def _active(data: bytes | None) -> bool | None:
+    return None if data is None else is_active(parse_state(data.decode("utf-8", "replace")))
 
 
-def _bytes_per_second(data: bytes) -> float | None:
+def _bytes_per_second(data: bytes | None) -> float | None:
     try:
-        return parse_link_rate(data.decode("utf-8", "replace")).bytes_per_second
+        return None if data is None else parse_link_rate(data.decode("utf-8", "replace")).bytes_per_second
     except LinkRateError:
         return None

@@ -9,8 +9,8 @@ from enum import StrEnum
 
 from nic_metrics.counters import CounterSet, CounterValue
 
-_ALL_ONES_32 = 2**32 - 1
-_ALL_ONES = frozenset({_ALL_ONES_32, 2**64 - 1})
+_ALL_ONES_64 = frozenset({2**64 - 1})
+_ALL_ONES = _ALL_ONES_64 | {2**32 - 1}
 # A cached value may be as old as one lifespan at either end: ten of them keep the error of a window at 10 %.
 _CACHES_PER_WINDOW = 10
 # Below this, the time that the reading itself takes is a part of the window that can't be neglected.
@@ -136,7 +136,8 @@ def measure(before: PortSample | None, now: PortSample, *, min_window_seconds: f
     # What the link could carry in this window, in counts; a register that started over can't have counted more.
     most = None if link is None else link * _PLAUSIBLE * window_seconds / counters.source.bytes_per_count
     # Both directions going back at once is what clearing them looks like.
-    narrow_most = most if counters.source.may_be_32_bit and not _both_went_back(before.counters, counters) else None
+    cleared = _went_back(before.counters.tx, counters.tx) and _went_back(before.counters.rx, counters.rx)
+    narrow_most = most if counters.source.may_be_32_bit and not cleared else None
     tx = _counts(before.counters.tx, counters.tx, narrow_most)
     rx = _counts(before.counters.rx, counters.rx, narrow_most)
     if isinstance(tx, UnknownReason):
@@ -148,7 +149,8 @@ def measure(before: PortSample | None, now: PortSample, *, min_window_seconds: f
         None if tx is None else tx * bytes_per_count / window_seconds,
         None if rx is None else rx * bytes_per_count / window_seconds,
         before.link_bytes_per_second,
-        unknown(UnknownReason.NO_BYTE_COUNTER),
+        link,
+        counters.source.name,
     )
 
 
@@ -184,28 +186,34 @@ def _problem_alone(now: PortSample) -> UnknownReason | None:
     return None
 
 
-def _of_rates(tx: float | None, rx: float | None, link_before: float | None, otherwise: Utilization) -> Utilization:
-    """Put bytes per second in relation to the link; `otherwise` names the link, and is the answer without either rate."""
-    rates = [rate for rate in (tx, rx) if rate is not None]
-    if not rates:
-        return otherwise
-    busier, link = max(rates), otherwise.link_bytes_per_second
+def _of_rates(
+    tx: float | None, rx: float | None, link_before: float | None, link: float | None, source: str
+) -> Utilization:
+    """Put bytes per second in relation to the link."""
+    if tx is None:
+        busier, missing = rx, Direction.TX
+    elif rx is None:
+        busier, missing = tx, Direction.RX
+    else:
+        busier, missing = max(tx, rx), None
+    if busier is None:
+        return Utilization(None, UnknownReason.NO_BYTE_COUNTER, link_bytes_per_second=link, source=source)
     reason = _capacity_problem(link_before, link, busier)
     value = min(1.0, busier / link) if reason is None and link is not None else None
-    missing = Direction.TX if tx is None else Direction.RX if rx is None else None
-    return Utilization(value, reason, tx, rx, link, otherwise.source, missing)
+    return Utilization(value, reason, tx, rx, link, source, missing)
 
 
 def _saturated(counters: CounterSet) -> bool:
-    ones = _ALL_ONES if counters.source.may_be_32_bit else _ALL_ONES - {_ALL_ONES_32}
-    return any(counter.value in ones for counter in (*(counters.tx or ()), *(counters.rx or ())))
+    ones = _ALL_ONES if counters.source.may_be_32_bit else _ALL_ONES_64
+    return any(value in ones for value, _ in (counters.tx or ()) + (counters.rx or ()))
 
 
-def _both_went_back(before: CounterSet, now: CounterSet) -> bool:
-    return all(
-        old is not None and new is not None and any(b.value < a.value for a, b in zip(old, new, strict=True))
-        for old, new in ((before.tx, now.tx), (before.rx, now.rx))
-    )
+def _is_less(new: CounterValue, old: CounterValue) -> bool:
+    return new.value < old.value
+
+
+def _went_back(before: tuple[CounterValue, ...] | None, now: tuple[CounterValue, ...] | None) -> bool:
+    return before is not None and now is not None and any(map(_is_less, now, before))
 
 
 def _capacity_problem(before: float | None, now: float | None, busier: float) -> UnknownReason | None:
