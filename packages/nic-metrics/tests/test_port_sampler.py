@@ -271,6 +271,20 @@ def test_a_source_that_went_away_is_replaced_with_a_window_of_unknown(
     assert (got.value, got.source) == (0.0, "counters")
 
 
+def test_an_error_that_passes_does_not_lead_to_worse_counters(
+    tree: NicTree, sampled: Callable[[PortId], Sampled], opened: Opened
+) -> None:
+    tree.port("mlx4_0", {**words(0), "counters_ext/port_xmit_data_64": 5, "counters_ext/port_rcv_data_64": 5})
+    sample = sampled(PortId("mlx4_0"))
+    sample()
+    opened.failing["_data_64"] = errno.EIO
+    assert sample().reason is UnknownReason.NO_BYTE_COUNTER
+    opened.failing.clear()
+    tree.write("mlx4_0", {"counters_ext/port_xmit_data_64": 505})
+    got = sample()
+    assert (got.source, got.tx_bytes_per_second) == ("counters_ext", 1000.0)
+
+
 def test_d17_a_link_that_goes_down_is_unknown_and_starts_afresh_when_up(
     tree: NicTree, sampled: Callable[[PortId], Sampled]
 ) -> None:

@@ -41,6 +41,11 @@ class HeldFile:
         self._fd: int | None = None
         self.generation = 0
 
+    @property
+    def held(self) -> bool:
+        """Whether the file is open: it exists, even where it couldn't be read just now."""
+        return self._fd is not None
+
     def read(self) -> bytes | None:
         """Give what the file holds now, or None when it can't be read."""
         if self._refused:

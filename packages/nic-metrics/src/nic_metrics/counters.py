@@ -4,7 +4,6 @@ A file's name says what it counts; the device's name says nothing. `port_xmit_da
 whatever the width of the link (IBTA's PortCounters), the totals under `hw_counters` count bytes.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -99,7 +98,8 @@ class CounterSet(NamedTuple):
 class CounterReader:
     """Reads the byte counters of one port from the best source that it has; holds its files open.
 
-    It stays with a source for as long as both directions can be read there. A file that answers EINVAL isn't opened again:
+    It stays with a source for as long as its files exist and let themselves be read: an error that passes must not lead to worse
+    counters, which may stand still where the better ones move. A file that answers EINVAL isn't opened again:
     some drivers make the kernel log a line each time. Not thread-safe.
     """
 
@@ -111,9 +111,14 @@ class CounterReader:
 
     def read(self) -> CounterSet | None:
         """Read now; None when no source gives either direction."""
+        current = self._source
+        if current is not None:
+            found = self._read(current)
+            if (found.tx is not None and found.rx is not None) or self._holds(current):
+                return None if found.tx is None and found.rx is None else found
         best: CounterSet | None = None
-        for source in self._candidates():
-            found = CounterSet(source, self._values(source.tx_files), self._values(source.rx_files))
+        for source in BYTE_SOURCES:
+            found = self._read(source)
             if found.tx is not None and found.rx is not None:
                 best = found
                 break
@@ -141,11 +146,11 @@ class CounterReader:
         for file in self._files.values():
             file.close()
 
-    def _candidates(self) -> Iterator[ByteSource]:
-        current = self._source
-        if current is not None:
-            yield current
-        yield from (source for source in BYTE_SOURCES if source is not current)
+    def _read(self, source: ByteSource) -> CounterSet:
+        return CounterSet(source, self._values(source.tx_files), self._values(source.rx_files))
+
+    def _holds(self, source: ByteSource) -> bool:
+        return all(name in self._files and self._files[name].held for name in source.tx_files + source.rx_files)
 
     def _values(self, names: tuple[str, ...]) -> tuple[CounterValue, ...] | None:
         values: tuple[CounterValue, ...] = ()
