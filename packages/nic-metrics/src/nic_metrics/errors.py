@@ -1,7 +1,8 @@
 """The errors of nic_metrics.
 
 NicMetricsError
-└── LinkRateError    a port's `rate` names no capacity: the capacity is unknown
+├── LinkRateError    a port's `rate` names no capacity: the capacity is unknown
+└── PortIdError      no port can have this name or number
 """
 
 from enum import StrEnum
@@ -47,6 +48,28 @@ class LinkRateError(NicMetricsError, ValueError):
         return (
             f"link rate {read!r} names no capacity ({self.problem}): "
             "readable is a number above 0 in Gb/sec or Mb/sec, such as '400 Gb/sec (4X NDR)'"
+        )
+
+
+class PortIdError(NicMetricsError, ValueError):
+    """No port can have this device name or number.
+
+    Attributes:
+        device: The name that was given.
+        port: The number that was given.
+    """
+
+    def __init__(self, device: str, port: int) -> None:
+        """Give what was to be a port."""
+        super().__init__(device, port)
+        self.device = device
+        self.port = port
+
+    def __str__(self) -> str:
+        """Say what was given and what is allowed, in one line."""
+        return (
+            f"device {self.device!r}, port {self.port!r} is no port: give the name of an entry of the class directory, "
+            "such as 'mlx5_0', and a number of at least 1"
         )
 
 

@@ -1,0 +1,82 @@
+"""Reading the small files of sysfs: once, or again and again through a file that is held open."""
+
+import errno
+import os
+from pathlib import Path
+
+# Far more than any counter, rate or state; a file that holds something else must not cost memory.
+_SIZE = 256
+# A FIFO in a replayed tree must not make the caller wait for a writer.
+_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
+# What a held file answers once its device is gone; a device of the same name may have come since.
+_GONE = frozenset({errno.ENODEV, errno.ENXIO, errno.ESTALE})
+
+
+def read_text(path: Path) -> str | None:
+    """Give what a file holds, stripped of white space; None when it can't be read or holds nothing."""
+    held = HeldFile(str(path))
+    try:
+        data = held.read()
+    finally:
+        held.close()
+    return data.decode("utf-8", "replace").strip() or None if data else None
+
+
+class HeldFile:
+    """A file that is opened when first read, and read from its start each time.
+
+    Not thread-safe: its owner holds a lock.
+
+    Attributes:
+        generation: How often it has been opened. Two numbers of different generations are of different devices, perhaps.
+    """
+
+    __slots__ = ("_fd", "_path", "_refusable", "_refused", "generation")
+
+    def __init__(self, path: str, *, refusable: bool = False) -> None:
+        """Name the file; `refusable` if EINVAL means that it must be left alone."""
+        self._path = path
+        self._refusable = refusable
+        self._refused = False
+        self._fd: int | None = None
+        self.generation = 0
+
+    @property
+    def held(self) -> bool:
+        """Whether the file is open: it exists, even where it couldn't be read just now."""
+        return self._fd is not None
+
+    def read(self) -> bytes | None:
+        """Give what the file holds now, or None when it can't be read."""
+        if self._refused:
+            return None
+        if self._fd is not None:
+            try:
+                return os.pread(self._fd, _SIZE, 0)
+            except OSError as error:
+                if error.errno not in _GONE:
+                    self._note(error)
+                    return None
+                self.close()
+        try:
+            self._fd = os.open(self._path, _FLAGS)
+            self.generation += 1
+            return os.pread(self._fd, _SIZE, 0)
+        except OSError as error:
+            self._note(error)
+            return None
+
+    def enable(self) -> None:
+        """Read the file again although it once said EINVAL."""
+        self._refused = False
+
+    def close(self) -> None:
+        """Let go of the file; the next read opens it again."""
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
+
+    def _note(self, error: OSError) -> None:
+        if self._refusable and error.errno == errno.EINVAL:
+            self._refused = True
+            self.close()
