@@ -79,7 +79,9 @@ class Registry:
         self.backend = MemoryBackend() if backend is None else backend
         self.service = RegistryService(self.backend, now_ms=self.clock, **options)
 
-    async def publish(self, worker_id: str = "w", rank: int = 0, model: str = "m", **extra: str) -> str:
+    async def publish(
+        self, worker_id: str = "w", rank: int = 0, model: str = "m", extra: dict[str, str] | None = None
+    ) -> str:
         answer = await self.service.publish_metadata(
             PublishMetadataRequest(
                 identity=SourceIdentity(model_name=model, extra_parameters=extra),
@@ -244,11 +246,11 @@ async def test_a_heartbeat_without_a_time_is_never_fresh() -> None:
 
 async def test_filters_narrow_a_listing() -> None:
     registry = Registry()
-    await registry.publish("old", rank=0, training_step="5")
+    await registry.publish("old", rank=0, extra={"training_step": "5"})
     registry.clock.ms += 1
-    await registry.publish("new", rank=1, training_step="x", version="9")
+    await registry.publish("new", rank=1, extra={"training_step": "x", "version": "9"})
     registry.clock.ms += 1
-    await registry.publish("other", rank=1, model="n", version="6")
+    await registry.publish("other", rank=1, model="n", extra={"version": "6"})
 
     async def ids(**fields: int | str) -> list[str]:
         request = ListSourcesRequest()
@@ -398,3 +400,35 @@ async def test_a_heartbeat_during_reaping_saves_its_worker(age_ms: int) -> None:
     reaped = await registry.service.reap()
     assert (reaped.marked_stale, reaped.removed) == (0, 0)
     assert await registry.ids(ListSourcesRequest(status_filter=READY)) == ["w"]
+
+
+@pytest.mark.parametrize(
+    ("extra", "step"),
+    [
+        ({}, None),
+        ({"training_step": "12"}, 12),
+        ({"version": "7"}, 7),
+        ({"training_step": "x", "version": "7"}, None),
+        ({"training_step": "+5"}, 5),
+        ({"training_step": "-5"}, None),
+        ({"training_step": " 5"}, None),
+        ({"training_step": "\u0665"}, None),
+        ({"training_step": str(2**64 - 1)}, 2**64 - 1),
+        ({"training_step": str(2**64)}, None),
+        ({"training_step": "9" * 10_000}, None),
+    ],
+)
+async def test_a_training_step_is_read_as_an_unsigned_number_or_not_at_all(
+    extra: dict[str, str], step: int | None
+) -> None:
+    registry = Registry()
+    await registry.publish(extra=extra)
+    (instance,) = await registry.listed()
+    assert instance.HasField("training_step") == (step is not None)
+    assert instance.training_step == (step or 0)
+
+
+async def test_an_empty_layout_signature_is_none() -> None:
+    registry = Registry()
+    await registry.publish(extra={"layout_signature": ""})
+    assert not (await registry.listed())[0].HasField("layout_signature")
