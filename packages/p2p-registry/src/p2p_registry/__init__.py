@@ -1,9 +1,16 @@
 """The P2P metadata of weight sources: what a source is, the id it is listed under, and the service that lists it.
 
-`RegistryService` answers requests from a `Backend`; `p2p_registry.server` puts it on gRPC; the messages are in `p2p_registry.wire`.
+`RegistryService` answers requests from a `Backend`; `p2p_registry.server` puts it on gRPC; pullers
+ask through `p2p_registry.client`; the messages are in `p2p_registry.wire`.
 """
 
-from p2p_registry.errors import BackendError, InvalidIdentityError, P2PRegistryError
+from p2p_registry.errors import (
+    BackendError,
+    InvalidIdentityError,
+    P2PRegistryError,
+    RegistryUnreachableError,
+    SourceGoneError,
+)
 from p2p_registry.identity import BackendFramework, SourceIdentity, SourceType
 from p2p_registry.interfaces import Backend, UpdateOutcome
 from p2p_registry.listing import HEARTBEAT_TIMEOUT_MS
@@ -24,6 +31,8 @@ __all__ = [
     "P2PRegistryError",
     "Reaped",
     "RegistryService",
+    "RegistryUnreachableError",
+    "SourceGoneError",
     "SourceIdentity",
     "SourceStatus",
     "SourceType",
