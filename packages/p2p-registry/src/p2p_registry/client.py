@@ -97,7 +97,7 @@ class RegistryClient:
         """
         wire = WireIdentity(**{f.name: getattr(identity, f.name) for f in fields(identity)})
         ready = await self._list(ListSourcesRequest(identity=wire, status_filter=SourceStatus.SOURCE_STATUS_READY))
-        oldest_ms = max(1, self._now_ms() - HEARTBEAT_TIMEOUT_MS)
+        oldest_ms = self._now_ms() - HEARTBEAT_TIMEOUT_MS
         sources = tuple(_listed(reference) for reference in ready if reference.updated_at >= oldest_ms)
         hidden = None if sources else len(await self._list(ListSourcesRequest(identity=wire)))
         return Listing(sources=sources, hidden=hidden)

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import grpc
 import grpc.aio
@@ -24,6 +24,9 @@ from p2p_registry.wire import (
 )
 
 __all__ = ["CHANNEL_OPTIONS", "SERVICE_NAME", "RegistryStub", "add_registry_service", "reap_forever"]
+
+_Request = TypeVar("_Request", bound=Message)
+_Response = TypeVar("_Response", bound=Message)
 
 _log = logging.getLogger(__name__)
 
@@ -49,33 +52,17 @@ class RegistryStub:
 
     def __init__(self, channel: grpc.aio.Channel) -> None:
         """Bind the stub to `channel`; nothing is dialled yet."""
-        self.PublishMetadata: grpc.aio.UnaryUnaryMultiCallable[PublishMetadataRequest, PublishMetadataResponse] = (
-            channel.unary_unary(
-                f"/{SERVICE_NAME}/PublishMetadata",
-                request_serializer=PublishMetadataRequest.SerializeToString,
-                response_deserializer=PublishMetadataResponse.FromString,
-            )
+        self.PublishMetadata: grpc.aio.UnaryUnaryMultiCallable[PublishMetadataRequest, PublishMetadataResponse] = _call(
+            channel, "PublishMetadata", PublishMetadataRequest, PublishMetadataResponse
         )
-        self.UpdateStatus: grpc.aio.UnaryUnaryMultiCallable[UpdateStatusRequest, UpdateStatusResponse] = (
-            channel.unary_unary(
-                f"/{SERVICE_NAME}/UpdateStatus",
-                request_serializer=UpdateStatusRequest.SerializeToString,
-                response_deserializer=UpdateStatusResponse.FromString,
-            )
+        self.UpdateStatus: grpc.aio.UnaryUnaryMultiCallable[UpdateStatusRequest, UpdateStatusResponse] = _call(
+            channel, "UpdateStatus", UpdateStatusRequest, UpdateStatusResponse
         )
-        self.ListSources: grpc.aio.UnaryUnaryMultiCallable[ListSourcesRequest, ListSourcesResponse] = (
-            channel.unary_unary(
-                f"/{SERVICE_NAME}/ListSources",
-                request_serializer=ListSourcesRequest.SerializeToString,
-                response_deserializer=ListSourcesResponse.FromString,
-            )
+        self.ListSources: grpc.aio.UnaryUnaryMultiCallable[ListSourcesRequest, ListSourcesResponse] = _call(
+            channel, "ListSources", ListSourcesRequest, ListSourcesResponse
         )
-        self.GetMetadata: grpc.aio.UnaryUnaryMultiCallable[GetMetadataRequest, GetMetadataResponse] = (
-            channel.unary_unary(
-                f"/{SERVICE_NAME}/GetMetadata",
-                request_serializer=GetMetadataRequest.SerializeToString,
-                response_deserializer=GetMetadataResponse.FromString,
-            )
+        self.GetMetadata: grpc.aio.UnaryUnaryMultiCallable[GetMetadataRequest, GetMetadataResponse] = _call(
+            channel, "GetMetadata", GetMetadataRequest, GetMetadataResponse
         )
 
 
@@ -114,6 +101,16 @@ async def reap_forever(
             if reaped.marked_stale or reaped.removed:
                 _log.info("silent workers: %d marked stale, %d removed", reaped.marked_stale, reaped.removed)
         await sleep(interval_seconds)
+
+
+def _call(
+    channel: grpc.aio.Channel, method: str, request: type[_Request], response: type[_Response]
+) -> "grpc.aio.UnaryUnaryMultiCallable[_Request, _Response]":
+    return channel.unary_unary(
+        f"/{SERVICE_NAME}/{method}",
+        request_serializer=request.SerializeToString,
+        response_deserializer=response.FromString,
+    )
 
 
 def _handler(method: Callable[[Any], Awaitable[Message]], parse: Callable[[bytes], Message]) -> Any:
