@@ -10,12 +10,18 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PROTO = "packages/loadmonitor-proto/proto/sglang/router/loadmonitor/v1/load_monitor.proto"
 V1 = "packages/loadmonitor-proto/src/loadmonitor_proto/v1"
+P2P_PROTO = "packages/p2p-registry/proto/model_express/p2p/registry.proto"
+P2P = "packages/p2p-registry/src/p2p_registry/wire"
+GENERATED = (
+    *(f"{V1}/load_monitor_pb2.{suffix}" for suffix in ("py", "pyi")),
+    *(f"{P2P}/registry_pb2.{suffix}" for suffix in ("py", "pyi")),
+)
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A copy of the generator, its source and its output."""
-    for file in ("scripts/gen_proto.py", PROTO, f"{V1}/load_monitor_pb2.py", f"{V1}/load_monitor_pb2.pyi"):
+    """A copy of the generator, its sources and its output."""
+    for file in ("scripts/gen_proto.py", PROTO, P2P_PROTO, *GENERATED):
         target = tmp_path / file
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / file, target)

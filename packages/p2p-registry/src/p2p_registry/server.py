@@ -1,0 +1,123 @@
+"""The gRPC side of the registry: the service on a grpc.aio server, its stub, and the reaper's clockwork."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+import grpc
+import grpc.aio
+from google.protobuf.message import Message
+
+from p2p_registry.errors import BackendError
+from p2p_registry.service import RegistryService
+from p2p_registry.wire import (
+    DESCRIPTOR,
+    GetMetadataRequest,
+    GetMetadataResponse,
+    ListSourcesRequest,
+    ListSourcesResponse,
+    PublishMetadataRequest,
+    PublishMetadataResponse,
+    UpdateStatusRequest,
+    UpdateStatusResponse,
+)
+
+__all__ = ["CHANNEL_OPTIONS", "SERVICE_NAME", "RegistryStub", "add_registry_service", "reap_forever"]
+
+_Request = TypeVar("_Request", bound=Message)
+_Response = TypeVar("_Response", bound=Message)
+
+_log = logging.getLogger(__name__)
+
+SERVICE_NAME: str = DESCRIPTOR.services_by_name["P2pService"].full_name
+"""Name of the service on the wire."""
+
+CHANNEL_OPTIONS = (
+    ("grpc.max_receive_message_length", 100 * 2**20),
+    ("grpc.max_send_message_length", 100 * 2**20),
+)
+"""Options for servers and channels: 100 MiB a message, as modelexpress' clients have it; gRPC's own 4 MiB is too little for them."""
+
+
+class RegistryStub:
+    """The client's side of the service on an asyncio channel.
+
+    Attributes:
+        PublishMetadata: Stores a worker's record.
+        UpdateStatus: Sends a heartbeat.
+        ListSources: Lists workers.
+        GetMetadata: Reads a worker's record.
+    """
+
+    def __init__(self, channel: grpc.aio.Channel) -> None:
+        """Bind the stub to `channel`; nothing is dialled yet."""
+        self.PublishMetadata: grpc.aio.UnaryUnaryMultiCallable[PublishMetadataRequest, PublishMetadataResponse] = _call(
+            channel, "PublishMetadata", PublishMetadataRequest, PublishMetadataResponse
+        )
+        self.UpdateStatus: grpc.aio.UnaryUnaryMultiCallable[UpdateStatusRequest, UpdateStatusResponse] = _call(
+            channel, "UpdateStatus", UpdateStatusRequest, UpdateStatusResponse
+        )
+        self.ListSources: grpc.aio.UnaryUnaryMultiCallable[ListSourcesRequest, ListSourcesResponse] = _call(
+            channel, "ListSources", ListSourcesRequest, ListSourcesResponse
+        )
+        self.GetMetadata: grpc.aio.UnaryUnaryMultiCallable[GetMetadataRequest, GetMetadataResponse] = _call(
+            channel, "GetMetadata", GetMetadataRequest, GetMetadataResponse
+        )
+
+
+def add_registry_service(service: RegistryService, server: grpc.aio.Server) -> None:
+    """Register `service` on `server`, before the server starts."""
+    handlers = {
+        "PublishMetadata": _handler(service.publish_metadata, PublishMetadataRequest.FromString),
+        "UpdateStatus": _handler(service.update_status, UpdateStatusRequest.FromString),
+        "ListSources": _handler(service.list_sources, ListSourcesRequest.FromString),
+        "GetMetadata": _handler(service.get_metadata, GetMetadataRequest.FromString),
+    }
+    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE_NAME, handlers),))
+
+
+async def reap_forever(
+    service: RegistryService,
+    *,
+    interval_seconds: float = 30,
+    sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+) -> None:
+    """Reap at once and then every `interval_seconds`, until cancelled; every replica may run one.
+
+    A failure of the store is logged and tried again after the interval.
+
+    Args:
+        service: The service whose store is cleaned.
+        interval_seconds: Pause between two passes, above 0.
+        sleep: Waits between passes.
+    """
+    while True:
+        try:
+            reaped = await service.reap()
+        except BackendError as error:
+            _log.warning("silent workers can't be reaped: %s", error)
+        else:
+            if reaped.marked_stale or reaped.removed:
+                _log.info("silent workers: %d marked stale, %d removed", reaped.marked_stale, reaped.removed)
+        await sleep(interval_seconds)
+
+
+def _call(
+    channel: grpc.aio.Channel, method: str, request: type[_Request], response: type[_Response]
+) -> "grpc.aio.UnaryUnaryMultiCallable[_Request, _Response]":
+    return channel.unary_unary(
+        f"/{SERVICE_NAME}/{method}",
+        request_serializer=request.SerializeToString,
+        response_deserializer=response.FromString,
+    )
+
+
+def _handler(method: Callable[[Any], Awaitable[Message]], parse: Callable[[bytes], Message]) -> Any:
+    async def answer(request: Message, context: object) -> Message:
+        del context
+        return await method(request)
+
+    return grpc.unary_unary_rpc_method_handler(
+        answer, request_deserializer=parse, response_serializer=lambda message: message.SerializeToString()
+    )

@@ -1,0 +1,17 @@
+"""The embedded store keeps the rules that every store keeps."""
+
+import pytest
+from backend_conformance import BackendConformance
+
+from p2p_registry import Backend, MemoryBackend
+
+
+class TestMemoryBackend(BackendConformance):
+    """Two replicas in one process share one object."""
+
+    @pytest.fixture(autouse=True)
+    def _store(self) -> None:
+        self._backend = MemoryBackend()
+
+    async def open(self) -> Backend:
+        return self._backend
