@@ -1,0 +1,40 @@
+"""The commands of `p2p-registry`; each is imported when it is called."""
+
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version
+
+from cyclopts import App, CycloptsError
+
+from p2p_registry.errors import P2PRegistryError
+
+app: App = App(
+    name="p2p-registry",
+    help="Serve, list and publish the metadata of weight sources.",
+    version=version("p2p-registry"),
+    help_format="markdown",
+    help_formatter="default" if sys.stdout.isatty() else "plain",
+    print_error=False,
+    result_action="return_value",
+    exit_on_error=False,
+    suppress_keyboard_interrupt=False,
+)
+# One module for each command: its name with underscores, its function `run_` and the same.
+for _name, _help in (
+    ("serve", "Serve the metadata of weight sources."),
+    ("list", "List the sources that a registry knows."),
+    ("publish", "Publish one source and keep it alive until interrupted."),
+):
+    _word = _name.replace("-", "_")
+    app.command(f"p2p_registry.cli.{_word}:run_{_word}", name=_name, help=_help)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command and return its exit code."""
+    try:
+        code = app(arguments)
+    except (CycloptsError, P2PRegistryError) as error:
+        # By hand, because a terminal's boxes and line breaks hinder whoever reads this in a log.
+        sys.stderr.write(f"p2p-registry: {error}\n")
+        return 2
+    return code if isinstance(code, int) else 0
