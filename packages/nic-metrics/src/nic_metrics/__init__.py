@@ -3,7 +3,7 @@
 `list_ports` finds them, `PortSampler` measures them, `measure` is the arithmetic alone.
 """
 
-from nic_metrics.counters import BYTE_SOURCES, ByteSource, CounterSet, CounterValue
+from nic_metrics.counters import BYTE_SOURCES, ByteSource, CounterSet
 from nic_metrics.errors import LinkRateError, LinkRateProblem, NicMetricsError, PortIdError
 from nic_metrics.link_rate import LinkRate, parse_link_rate
 from nic_metrics.ports import (
@@ -26,7 +26,6 @@ __all__ = [
     "ByteSource",
     "CodedState",
     "CounterSet",
-    "CounterValue",
     "Direction",
     "LinkRate",
     "LinkRateError",

@@ -4,6 +4,7 @@ A file's name says what it counts; the device's name says nothing. `port_xmit_da
 whatever the width of the link (IBTA's PortCounters), the totals under `hw_counters` count bytes.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -12,7 +13,6 @@ from nic_metrics._reading import HeldFile
 
 _BYTES_PER_WORD = 4
 _LARGEST = 2**64 - 1
-_MOST_DIGITS = len(str(_LARGEST))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,30 +69,29 @@ BYTE_SOURCES = (
 """Every source that is known, the preferred first."""
 
 
-class CounterValue(NamedTuple):
-    """A counter at one moment.
-
-    Attributes:
-        value: The count, 0 to 2**64 - 1.
-        generation: How often the file had been opened; a difference between two of them means nothing across openings.
-    """
-
-    value: int
-    generation: int = 1
-
-
 class CounterSet(NamedTuple):
     """The counters of a port at one moment.
 
     Attributes:
         source: The files they were read from.
-        tx: Values of `source.tx_files`; None when one of them can't be read.
+        tx: Values of `source.tx_files`, each 0 to 2**64 - 1; None when one of them can't be read.
         rx: Values of `source.rx_files`; None when one of them can't be read.
+        generation: Grows when a file is opened anew; a difference between two values means nothing across openings.
     """
 
     source: ByteSource
-    tx: tuple[CounterValue, ...] | None
-    rx: tuple[CounterValue, ...] | None
+    tx: tuple[int, ...] | None
+    rx: tuple[int, ...] | None
+    generation: int = 0
+
+
+def count(data: bytes | None) -> int | None:
+    """Read the text of a counter: 0 to 2**64 - 1, or None when it's no count."""
+    # "N/A (no PMA)", nothing at all and signs are no counts. No more is read of a file than what converts at once.
+    if data is None or not (digits := data.strip()).isdigit():
+        return None
+    value = int(digits)
+    return value if value <= _LARGEST else None
 
 
 class CounterReader:
@@ -107,37 +106,41 @@ class CounterReader:
         """Name the port's directory; nothing is opened yet."""
         self._directory = directory
         self._files: dict[str, HeldFile] = {}
-        self._source: ByteSource | None = None
+        self._current: _SourceFiles | None = None
 
     def read(self) -> CounterSet | None:
         """Read now; None when no source gives either direction."""
-        current = self._source
+        current = self._current
         if current is not None:
-            found = self._read(current)
-            if (found.tx is not None and found.rx is not None) or self._holds(current):
+            found = current.read()
+            if (found.tx is not None and found.rx is not None) or current.held:
                 return None if found.tx is None and found.rx is None else found
         best: CounterSet | None = None
         for source in BYTE_SOURCES:
-            found = self._read(source)
-            if found.tx is not None and found.rx is not None:
-                best = found
+            files = _SourceFiles(source, self._file)
+            found = files.read()
+            complete = found.tx is not None and found.rx is not None
+            if complete or (best is None and (found.tx is not None or found.rx is not None)):
+                best, self._current = found, files
+            if complete:
                 break
-            if best is None and (found.tx is not None or found.rx is not None):
-                best = found
-        if best is not None:
-            self._source = best.source
         return best
 
     def cache_seconds(self) -> float:
         """Tell for how long the kernel keeps values of the source in use; 0 when it doesn't."""
-        if self._source is None or not self._source.cached:
+        if self._current is None or not self._current.cached:
             return 0.0
-        milliseconds = self._value("hw_counters/lifespan")
-        return milliseconds.value / 1000 if milliseconds is not None else 0.0
+        milliseconds = _values((self._file("hw_counters/lifespan"),))
+        return milliseconds[0] / 1000 if milliseconds is not None else 0.0
+
+    def pair(self) -> tuple[HeldFile, HeldFile] | None:
+        """Give the files in use, sending and receiving; None when there are more, or the kernel keeps their values."""
+        current = self._current
+        return None if current is None or current.cached else current.pair
 
     def enable(self) -> None:
         """Try every file and the preferred source again."""
-        self._source = None
+        self._current = None
         for file in self._files.values():
             file.enable()
 
@@ -146,28 +149,45 @@ class CounterReader:
         for file in self._files.values():
             file.close()
 
-    def _read(self, source: ByteSource) -> CounterSet:
-        return CounterSet(source, self._values(source.tx_files), self._values(source.rx_files))
-
-    def _holds(self, source: ByteSource) -> bool:
-        return all(name in self._files and self._files[name].held for name in source.tx_files + source.rx_files)
-
-    def _values(self, names: tuple[str, ...]) -> tuple[CounterValue, ...] | None:
-        values: tuple[CounterValue, ...] = ()
-        for name in names:
-            value = self._value(name)
-            if value is None:
-                return None
-            values += (value,)
-        return values
-
-    def _value(self, name: str) -> CounterValue | None:
+    def _file(self, name: str) -> HeldFile:
         file = self._files.get(name)
         if file is None:
             file = self._files[name] = HeldFile(f"{self._directory}/{name}", refusable=True)
-        data = file.read()
-        # "N/A (no PMA)", nothing at all and signs are no counts; digits of any length must not become a slow conversion.
-        if data is None or not (digits := data.strip()).isdigit() or len(digits) > _MOST_DIGITS:
+        return file
+
+
+class _SourceFiles:
+    """The files of one source of one port."""
+
+    __slots__ = ("_files", "_rx", "_source", "_tx", "cached", "pair")
+
+    def __init__(self, source: ByteSource, file: Callable[[str], HeldFile]) -> None:
+        self._source = source
+        self._tx = tuple(map(file, source.tx_files))
+        self._rx = tuple(map(file, source.rx_files))
+        self._files = self._tx + self._rx
+        self.cached = source.cached
+        self.pair = (self._tx[0], self._rx[0]) if len(self._tx) == len(self._rx) == 1 else None
+
+    @property
+    def held(self) -> bool:
+        """Whether every file is open."""
+        return all(file.held for file in self._files)
+
+    def read(self) -> CounterSet:
+        """Read both directions now."""
+        tx, rx = _values(self._tx), _values(self._rx)
+        generation = 0
+        for file in self._files:
+            generation += file.generation
+        return CounterSet(self._source, tx, rx, generation)
+
+
+def _values(files: tuple[HeldFile, ...]) -> tuple[int, ...] | None:
+    values: tuple[int, ...] = ()
+    for file in files:
+        value = count(file.read())
+        if value is None:
             return None
-        value = int(digits)
-        return CounterValue(value, file.generation) if value <= _LARGEST else None
+        values += (value,)
+    return values
