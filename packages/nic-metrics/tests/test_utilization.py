@@ -203,6 +203,11 @@ def test_every_reason_and_every_source_stands_in_the_readme() -> None:
     assert [source.name for source in BYTE_SOURCES if f"| `{source.name}` |" not in text] == []
 
 
+def test_d28_what_a_physical_function_does_not_count_is_said() -> None:
+    text = " ".join((Path(__file__).parents[1] / "README.md").read_text().split())
+    assert "The counters of a physical function don't show what its virtual functions do" in text
+
+
 COUNTS = st.one_of(
     st.none(),
     st.integers(0, 2**64 - 1),

@@ -4,7 +4,7 @@
 """
 
 from nic_metrics.counters import BYTE_SOURCES, ByteSource, CounterSet
-from nic_metrics.errors import LinkRateError, LinkRateProblem, NicMetricsError, PortIdError
+from nic_metrics.errors import LinkRateError, LinkRateProblem, MissingExtraError, NicMetricsError, PortIdError
 from nic_metrics.link_rate import LinkRate, parse_link_rate
 from nic_metrics.ports import (
     DEFAULT_ROOT,
@@ -17,19 +17,21 @@ from nic_metrics.ports import (
     list_ports,
     read_port,
 )
-from nic_metrics.sampler import PortSampler
+from nic_metrics.sampler import ByteTotals, PortSampler
 from nic_metrics.utilization import Direction, PortSample, UnknownReason, Utilization, measure, next_baseline
 
 __all__ = [
     "BYTE_SOURCES",
     "DEFAULT_ROOT",
     "ByteSource",
+    "ByteTotals",
     "CodedState",
     "CounterSet",
     "Direction",
     "LinkRate",
     "LinkRateError",
     "LinkRateProblem",
+    "MissingExtraError",
     "NicMetricsError",
     "Port",
     "PortId",

@@ -1,8 +1,9 @@
 """The errors of nic_metrics.
 
 NicMetricsError
-├── LinkRateError    a port's `rate` names no capacity: the capacity is unknown
-└── PortIdError      no port can have this name or number
+├── LinkRateError        a port's `rate` names no capacity: the capacity is unknown
+├── MissingExtraError    an optional dependency isn't installed
+└── PortIdError          no port can have this name or number
 """
 
 from enum import StrEnum
@@ -49,6 +50,20 @@ class LinkRateError(NicMetricsError, ValueError):
             f"link rate {read!r} names no capacity ({self.problem}): "
             "readable is a number above 0 in Gb/sec or Mb/sec, such as '400 Gb/sec (4X NDR)'"
         )
+
+
+class MissingExtraError(NicMetricsError, ImportError):
+    """An optional dependency isn't installed."""
+
+    def __init__(self, purpose: str, extra: str) -> None:
+        """Give what it is needed for and the extra that brings it."""
+        super().__init__(purpose, extra)
+        self.purpose = purpose
+        self.extra = extra
+
+    def __str__(self) -> str:
+        """Say what to install."""
+        return f"{self.purpose} needs the extra [{self.extra}]: pip install 'nic-metrics[{self.extra}]'"
 
 
 class PortIdError(NicMetricsError, ValueError):
