@@ -3,8 +3,8 @@
     uv run python benchmarks/nic_sampler.py            # 1 and 8 devices, about 15 seconds
     uv run python benchmarks/nic_sampler.py --short    # the same with fewer rounds
 
-A tree of files stands in for sysfs, where a read costs what the driver takes on top. An environment of its own holds modelexpress'
-wheel without its dependencies; only its `__init__`, which imports torch, is stood in for. Counters are written before each round,
+A tree of files stands in for sysfs, where a read costs what the driver takes on top. A folder of its own holds modelexpress' wheel
+without its dependencies; only its `__init__`, which imports torch, is stood in for. Counters are written before each round,
 then everyone reads once: microseconds of one call, the median of all rounds.
 
 - theirs: `SourceLoadSampler.sample`, which reads both counters of a device; its rate once, its state never.
@@ -30,7 +30,8 @@ from statistics import median
 from types import ModuleType
 from typing import Any, NamedTuple
 
-SOURCE = Path(__file__).parents[1] / "packages" / "nic-metrics" / "src"
+import nic_metrics
+
 MODELEXPRESS = "0.7.0"
 DEVICES = (1, 8)
 AIM = 4.0
@@ -119,16 +120,14 @@ class Tree:
 
 
 class Samplers:
-    """Both libraries; made where modelexpress is installed."""
+    """Both libraries; made when modelexpress can be found."""
 
     def __init__(self) -> None:
         metadata = import_module("importlib.metadata")
         package = ModuleType("modelexpress")
         package.__path__ = [str(metadata.distribution("modelexpress").locate_file("modelexpress"))]
         sys.modules["modelexpress"] = package
-        sys.path.insert(0, str(SOURCE))
         self._theirs: Any = import_module("modelexpress.nic_metrics")
-        self._ours: Any = import_module("nic_metrics")
         print(f"modelexpress {metadata.version('modelexpress')} from {self._theirs.__file__}")
 
     def theirs(self, tree: Tree) -> Callable[[], float | None]:
@@ -148,9 +147,9 @@ class Samplers:
 
     def ours(self, tree: Tree) -> Callable[[], Any]:
         """Return our `sample` over every device."""
-        ports = [self._ours.PortId(device) for device in tree.devices]
+        ports = [nic_metrics.PortId(device) for device in tree.devices]
         clock = count(0.0, 1.0 / len(ports)).__next__
-        sample: Callable[[], Any] = self._ours.PortSampler(ports, root=tree.root, clock=clock).sample
+        sample: Callable[[], Any] = nic_metrics.PortSampler(ports, root=tree.root, clock=clock).sample
         return sample
 
 
@@ -234,6 +233,8 @@ def compare_truth(samplers: Samplers) -> None:
         for who, uses in said.items():
             right[who] += sum(_same(use, true) for use, true in zip(uses, truth, strict=True))
     print(f"right: theirs {right['theirs']} of {answers}, ours {right['ours']} of {answers}")
+    if right["ours"] != answers:
+        raise SystemExit("ours isn't right of everything that happens to ports")
 
 
 def _same(use: float | None, true: float | None) -> bool:
@@ -241,22 +242,17 @@ def _same(use: float | None, true: float | None) -> bool:
 
 
 def main() -> None:
-    """Make the environment and measure in it."""
+    """Fetch the wheel and measure."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--short", action="store_true", help="fewer rounds")
-    parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    if arguments.inside:
-        samplers = Samplers()
-        compare_speed(samplers, 1_500 if arguments.short else 30_000)
-        compare_truth(samplers)
-        return
+    rounds = 1_500 if parser.parse_args().short else 30_000
     with tempfile.TemporaryDirectory() as folder:
-        python = str(Path(folder) / "bin" / "python")
-        subprocess.run(["uv", "venv", "--quiet", "--no-project", "--python", sys.executable, folder], check=True)
-        requirement = f"modelexpress=={MODELEXPRESS}"
-        subprocess.run(["uv", "pip", "install", "--quiet", "--no-deps", "--python", python, requirement], check=True)
-        subprocess.run([python, "-I", __file__, "--inside", *sys.argv[1:]], check=True)
+        wheel = f"modelexpress=={MODELEXPRESS}"
+        subprocess.run(["uv", "pip", "install", "--quiet", "--no-deps", "--target", folder, wheel], check=True)
+        sys.path.append(folder)
+        samplers = Samplers()
+        compare_speed(samplers, rounds)
+        compare_truth(samplers)
 
 
 if __name__ == "__main__":

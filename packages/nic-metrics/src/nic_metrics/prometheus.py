@@ -35,96 +35,73 @@ class SignalLoad(Protocol):
         """Its age."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class MetricFamily:
-    """One metric family.
+    """A family of the exposition.
 
     Attributes:
-        name: Its name in the exposition; a counter's with `_total`.
-        kind: Its type, in Prometheus' words.
-        unit: Of its numbers, for people.
-        labels: Its labels, in the order of their values.
+        name: As it is exposed; a counter's ends in `_total`.
         help: What it is, in one sentence.
+        unit: What its numbers count, for people.
+        labels: Names of its labels, in the order of their values.
+        kind: Its type, as Prometheus calls it.
     """
 
     name: str
-    kind: Literal["counter", "gauge"]
-    unit: str
-    labels: tuple[str, ...]
     help: str
+    unit: str
+    labels: tuple[str, ...] = ("device", "port")
+    kind: Literal["counter", "gauge"] = "gauge"
 
 
-_PORT = ("device", "port")
+def _total(name: str, text: str) -> MetricFamily:
+    return MetricFamily(
+        name, f"{text}; no series where the counter can't be read or stands at its limit.", "bytes", kind="counter"
+    )
 
-TRANSMITTED = MetricFamily(
-    name="nic_metrics_port_data_transmitted_bytes_total",
-    kind="counter",
-    unit="bytes",
-    labels=_PORT,
-    help="Bytes sent; no series where the counter can't be read or stands at its limit.",
-)
-RECEIVED = MetricFamily(
-    name="nic_metrics_port_data_received_bytes_total",
-    kind="counter",
-    unit="bytes",
-    labels=_PORT,
-    help="Bytes received; no series where the counter can't be read or stands at its limit.",
-)
+
+TRANSMITTED = _total("nic_metrics_port_data_transmitted_bytes_total", "Bytes sent")
+RECEIVED = _total("nic_metrics_port_data_received_bytes_total", "Bytes received")
 RATE = MetricFamily(
-    name="nic_metrics_rate_bytes_per_second",
-    kind="gauge",
-    unit="bytes per second",
-    labels=_PORT,
-    help="Capacity of each direction, as the port states it; a port that is down states one too.",
+    "nic_metrics_rate_bytes_per_second",
+    "Capacity of each direction, as the port states it; a port that is down states one too.",
+    "bytes per second",
 )
 STATE = MetricFamily(
-    name="nic_metrics_state_id",
-    kind="gauge",
-    unit="IBTA's number",
-    labels=_PORT,
-    help="Logical state: 1 down, 2 init, 3 armed, 4 active, 5 active deferred.",
+    "nic_metrics_state_id",
+    "Logical state: 1 down, 2 init, 3 armed, 4 active, 5 active deferred.",
+    "IBTA's number",
 )
 PHYSICAL_STATE = MetricFamily(
-    name="nic_metrics_physical_state_id",
-    kind="gauge",
-    unit="IBTA's number",
-    labels=_PORT,
-    help="Physical state: 1 sleep, 2 polling, 3 disabled, 4 training, 5 link up, 6 link error recovery.",
+    "nic_metrics_physical_state_id",
+    "Physical state: 1 sleep, 2 polling, 3 disabled, 4 training, 5 link up, 6 link error recovery.",
+    "IBTA's number",
 )
 UTILIZATION = MetricFamily(
-    name="nic_metrics_port_utilization_ratio",
-    kind="gauge",
-    unit="ratio, 0 to 1",
-    labels=_PORT,
-    help="The busier direction over capacity since the scrape before; no series where it is unknown.",
+    "nic_metrics_port_utilization_ratio",
+    "The busier direction over capacity since the scrape before; no series where it is unknown.",
+    "ratio, 0 to 1",
 )
 UNKNOWN = MetricFamily(
-    name="nic_metrics_port_unknown",
-    kind="gauge",
-    unit="0 or 1",
-    labels=(*_PORT, "reason"),
-    help="1 for the reason why the port's utilisation is unknown.",
+    "nic_metrics_port_unknown",
+    "1 for the reason why the port's utilisation is unknown.",
+    "0 or 1",
+    ("device", "port", "reason"),
 )
 SOURCE_LOAD = MetricFamily(
-    name="nic_metrics_source_load_ratio",
-    kind="gauge",
-    unit="ratio, 0 to 1",
-    labels=("signal",),
-    help="Load that a signal of the source's load tells; no series where it is unknown.",
+    "nic_metrics_source_load_ratio",
+    "Load that a signal of the source's load tells; no series where it is unknown.",
+    "ratio, 0 to 1",
+    ("signal",),
 )
 SOURCE_LOAD_AGE = MetricFamily(
-    name="nic_metrics_source_load_age_seconds",
-    kind="gauge",
-    unit="seconds",
-    labels=("signal",),
-    help="How long ago a signal's load was so; no series where it is unknown.",
+    "nic_metrics_source_load_age_seconds",
+    "How long ago a signal's load was so; no series where it is unknown.",
+    "seconds",
+    ("signal",),
 )
 BUILD_INFO = MetricFamily(
-    name="nic_metrics_build_info",
-    kind="gauge",
-    unit="0 or 1",
-    labels=("version",),
-    help="Always 1; the label tells the version of nic-metrics.",
+    "nic_metrics_build_info", "Always 1; the label tells the version of nic-metrics.", "0 or 1", ("version",)
 )
 
 FAMILIES: tuple[MetricFamily, ...] = (
