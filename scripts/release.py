@@ -39,16 +39,20 @@ def git(*arguments: str) -> str:
     return subprocess.run(["git", *arguments], cwd=ROOT, check=True, capture_output=True, encoding="utf-8").stdout
 
 
-def judged_breaks(package: Package, version: Version, bump: Bump) -> dict[str, str]:
+def judged_breaks(package: Package, version: Version, bump: Bump, interface: Path) -> dict[str, str]:
     """Return the breaks that this release may make, and why.
+
+    Args:
+        package: What is released.
+        version: Its present version.
+        bump: What users are told.
+        interface: The folder with the stubs of the present interface.
 
     Raises:
         ReleaseError: There is one without a waiver, or the bump doesn't tell users of one.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        check_api.stubs(Path(folder))
-        if wrong := check_api.faults(package, Path(folder)):
-            raise ReleaseError("\n".join(wrong))
+    if wrong := check_api.faults(package, interface):
+        raise ReleaseError("\n".join(wrong))
     breaks = check_api.waivers(package)
     if breaks and not version.may_break(bump):
         lines = "\n".join(f"  {each}" for each in breaks)
@@ -58,16 +62,14 @@ def judged_breaks(package: Package, version: Version, bump: Bump) -> dict[str, s
     return breaks
 
 
-def write_texts(package: Package, version: Version, breaks: dict[str, str]) -> None:
+def write_texts(package: Package, version: Version, breaks: dict[str, str], interface: Path) -> None:
     """Write the version, the changelog, the baselines of the interface and the wire, and the bounds of those that need the package."""
     folder = ROOT / package.folder
     project, changelog = folder / "pyproject.toml", folder / "CHANGELOG.md"
     project.write_text(write_version(project.read_text(), version))
     today = dt.datetime.now(dt.UTC).date().isoformat()
     changelog.write_text(released_changelog(changelog.read_text(), version, today, breaks))
-    with tempfile.TemporaryDirectory() as present:
-        check_api.stubs(Path(present))
-        check_api.write(package, Path(present))
+    check_api.write(package, interface)
     for source in (folder / "proto").glob("*"):
         shutil.copytree(source, folder / "baseline" / source.name, dirs_exist_ok=True)
     for other in packages():
@@ -113,8 +115,11 @@ def main() -> None:
     if git("tag", "--list", tag):
         sys.exit(f"{tag} is released already: choose patch, minor or major")
     try:
-        breaks = judged_breaks(package, present, arguments.bump)
-        write_texts(package, version, breaks)
+        with tempfile.TemporaryDirectory() as folder:
+            interface = Path(folder)
+            check_api.stubs(interface)
+            breaks = judged_breaks(package, present, arguments.bump, interface)
+            write_texts(package, version, breaks, interface)
         with tempfile.TemporaryDirectory() as built:
             build(package, version, Path(built))
             arguments.out.mkdir(parents=True, exist_ok=True)

@@ -13,7 +13,7 @@ POLICY = "packages/p2p-selection/src/p2p_selection/policies/bounded_load.py"
 
 
 class Clone:
-    """A clone of the committed tree, with what isn't committed yet on top, so that it tests what is being worked on."""
+    """A clone of the committed tree."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -67,6 +67,7 @@ def test_a_release_is_one_commit_a_tag_a_baseline_and_two_files(clone: Clone) ->
     assert "says 0.1.0" in clone.script("check_tag.py", "p2p-selection-v0.2.0").stderr
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)
 def test_a_break_needs_a_waiver_and_a_version_that_tells_of_it(clone: Clone) -> None:
     start = clone.git("rev-parse", "HEAD").strip()
