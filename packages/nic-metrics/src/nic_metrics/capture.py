@@ -15,6 +15,8 @@ from nic_metrics._reading import read_text
 from nic_metrics.errors import NicMetricsError
 from nic_metrics.ports import list_ports
 
+__all__ = ["Capture", "CaptureError", "capture_tree"]
+
 # What is known to hold nothing private, or to be replaced. Whatever a later kernel adds is left out.
 _DEVICE_FILES = ("board_id", "fw_ver", "hca_type", "hw_rev", "node_desc", "node_guid", "node_type", "sys_image_guid")
 _DEVICE_FOLDERS = ("hw_counters",)
