@@ -4,24 +4,29 @@ A file's name says what it counts; the device's name says nothing. `port_xmit_da
 whatever the width of the link (IBTA's PortCounters), the totals under `hw_counters` count bytes.
 """
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
 from nic_metrics._reading import HeldFile
+from nic_metrics.interfaces import PortStatistics
+from nic_metrics.ports import PortId
 
 _BYTES_PER_WORD = 4
+_HW = "hw_counters/"
 _LARGEST = 2**64 - 1
 _MOST_DIGITS = len(str(_LARGEST))
 
 
 @dataclass(frozen=True, slots=True)
 class ByteSource:
-    """Files that together give the bytes of both directions.
+    """Files, or statistics that no file shows, that together give the bytes of both directions.
 
     Attributes:
         name: What to call it, in outputs too: its directory, and the family of names within where there are several.
-        tx_files: Files of the sending direction, relative to the port's directory; they add up.
+        tx_files: Files of the sending direction, relative to the port's directory, or names of statistics; they add up.
         rx_files: Files of the receiving direction; they add up.
         bytes_per_count: Bytes that one count stands for: 4 for words, 1 for bytes.
         may_be_32_bit: Whether the register may have 32 bits only: without the extended width of IBTA it stops at 2**32 - 1,
@@ -37,7 +42,7 @@ class ByteSource:
     @property
     def cached(self) -> bool:
         """Whether the kernel keeps values of these files for `hw_counters/lifespan` milliseconds."""
-        return self.tx_files[0].startswith("hw_counters/")
+        return self.tx_files[0].startswith(_HW)
 
 
 BYTE_SOURCES = (
@@ -66,7 +71,18 @@ BYTE_SOURCES = (
         ("hw_counters/ip4InOctets", "hw_counters/ip6InOctets"),
     ),
 )
-"""Every source that is known, the preferred first."""
+"""Every source of files that is known, the preferred first."""
+
+NETLINK_SOURCES = tuple(
+    ByteSource(
+        source.name.replace(_HW, "netlink/"),
+        tuple(name.removeprefix(_HW) for name in source.tx_files),
+        tuple(name.removeprefix(_HW) for name in source.rx_files),
+    )
+    for source in BYTE_SOURCES
+    if source.cached
+)
+"""The same totals as statistics over netlink, where a driver's `hw_counters` aren't shown as files; never cached."""
 
 
 class CounterValue(NamedTuple):
@@ -74,7 +90,8 @@ class CounterValue(NamedTuple):
 
     Attributes:
         value: The count, 0 to 2**64 - 1.
-        generation: How often the file had been opened; a difference between two of them means nothing across openings.
+        generation: How often the file had been opened, or the kernel's index of the device; a difference between two counts means
+            nothing across openings or devices.
     """
 
     value: int
@@ -103,29 +120,28 @@ class CounterReader:
     some drivers make the kernel log a line each time. Not thread-safe.
     """
 
-    def __init__(self, directory: Path) -> None:
-        """Name the port's directory; nothing is opened yet."""
+    def __init__(self, directory: Path, port: PortId, statistics: PortStatistics | None) -> None:
+        """Name the port, its directory and what to ask where no file does; nothing is opened yet."""
         self._directory = directory
+        self._port = port
+        self._statistics = statistics
         self._files: dict[str, HeldFile] = {}
         self._source: ByteSource | None = None
+        self._is_file = True
 
     def read(self) -> CounterSet | None:
         """Read now; None when no source gives either direction."""
         current = self._source
         if current is not None:
-            found = self._read(current)
-            if (found.tx is not None and found.rx is not None) or self._holds(current):
-                return None if found.tx is None and found.rx is None else found
-        best: CounterSet | None = None
-        for source in BYTE_SOURCES:
-            found = self._read(source)
-            if found.tx is not None and found.rx is not None:
-                best = found
-                break
-            if best is None and (found.tx is not None or found.rx is not None):
-                best = found
+            found = self._read(current) if self._is_file else _first(self._read_statistics((current,)))
+            if found is not None and found.tx is not None and found.rx is not None:
+                return found
+            if self._holds(current):
+                return found if found is not None and (found.tx is not None or found.rx is not None) else None
+        best = _first(chain(map(self._read, BYTE_SOURCES), self._read_statistics(NETLINK_SOURCES)))
         if best is not None:
             self._source = best.source
+            self._is_file = best.source in BYTE_SOURCES
         return best
 
     def cache_seconds(self) -> float:
@@ -149,7 +165,22 @@ class CounterReader:
     def _read(self, source: ByteSource) -> CounterSet:
         return CounterSet(source, self._values(source.tx_files), self._values(source.rx_files))
 
+    def _read_statistics(self, sources: Iterable[ByteSource]) -> Iterator[CounterSet]:
+        read = self._statistics.read(self._port) if self._statistics is not None else None
+        if read is not None:
+            index, counters = read
+            for source in sources:
+                tx, rx = (
+                    tuple(CounterValue(counters[name], index) for name in names)
+                    if counters.keys() >= set(names)
+                    else None
+                    for names in (source.tx_files, source.rx_files)
+                )
+                yield CounterSet(source, tx, rx)
+
     def _holds(self, source: ByteSource) -> bool:
+        if not self._is_file:
+            return self._statistics is not None and self._statistics.knows(self._port)
         return all(name in self._files and self._files[name].held for name in source.tx_files + source.rx_files)
 
     def _values(self, names: tuple[str, ...]) -> tuple[CounterValue, ...] | None:
@@ -171,3 +202,14 @@ class CounterReader:
             return None
         value = int(digits)
         return CounterValue(value, file.generation) if value <= _LARGEST else None
+
+
+def _first(found: Iterable[CounterSet]) -> CounterSet | None:
+    """Give the first with both directions, otherwise the first with one."""
+    best: CounterSet | None = None
+    for counters in found:
+        if counters.tx is not None and counters.rx is not None:
+            return counters
+        if best is None and (counters.tx is not None or counters.rx is not None):
+            best = counters
+    return best

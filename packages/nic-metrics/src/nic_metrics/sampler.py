@@ -12,7 +12,9 @@ from typing import Self
 from nic_metrics._reading import HeldFile
 from nic_metrics.counters import CounterReader
 from nic_metrics.errors import LinkRateError
+from nic_metrics.interfaces import PortStatistics
 from nic_metrics.link_rate import parse_link_rate
+from nic_metrics.netlink import NetlinkStatistics
 from nic_metrics.ports import DEFAULT_ROOT, PortId, is_active, parse_state, port_directory
 from nic_metrics.utilization import PortSample, Utilization, measure, next_baseline
 
@@ -33,6 +35,7 @@ class PortSampler:
         root: str | os.PathLike[str] = DEFAULT_ROOT,
         clock: Callable[[], float] = time.monotonic,
         min_window_seconds: float = 0.1,
+        statistics: PortStatistics | None = None,
     ) -> None:
         """Name the ports; nothing is opened yet.
 
@@ -41,6 +44,8 @@ class PortSampler:
             root: The class directory.
             clock: Monotonic seconds.
             min_window_seconds: Shortest time between two samples that gives a value.
+            statistics: What to ask for counters that no file shows. By default the kernel, over netlink, when `root` is where it
+                lists its devices; a tree elsewhere is another machine's, or a copy. The sampler opens and closes it.
 
         Raises:
             ValueError: `min_window_seconds` is negative or not finite.
@@ -49,8 +54,11 @@ class PortSampler:
             raise ValueError(f"min_window_seconds is {min_window_seconds!r}; give a finite number of at least 0")
         self._clock = clock
         self._min_window_seconds = min_window_seconds
+        if statistics is None and Path(root) == DEFAULT_ROOT:
+            statistics = NetlinkStatistics()
+        self._statistics = statistics
         self._lock = Lock()
-        self._readers = {port: _PortReader(port_directory(port, root)) for port in ports}
+        self._readers = {port: _PortReader(port, port_directory(port, root), statistics) for port in ports}
         self._baselines: dict[PortId, PortSample | None] = dict.fromkeys(self._readers)
 
     def sample(self) -> Mapping[PortId, Utilization]:
@@ -61,6 +69,8 @@ class PortSampler:
     def enable(self) -> None:
         """Read files again that once answered EINVAL, and look for the preferred counters again."""
         with self._lock:
+            if self._statistics is not None:
+                self._statistics.enable()
             for reader in self._readers.values():
                 reader.counters.enable()
 
@@ -70,6 +80,8 @@ class PortSampler:
             for port, reader in self._readers.items():
                 reader.close()
                 self._baselines[port] = None
+            if self._statistics is not None:
+                self._statistics.close()
 
     def __enter__(self) -> Self:
         return self
@@ -89,9 +101,9 @@ class PortSampler:
 class _PortReader:
     """The open files of one port."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, port: PortId, directory: Path, statistics: PortStatistics | None) -> None:
         self._directory = directory
-        self.counters = CounterReader(directory)
+        self.counters = CounterReader(directory, port, statistics)
         self._state = HeldFile(str(directory / "state"))
         self._rate = HeldFile(str(directory / "rate"))
         # The texts hardly ever change, and reading one costs more than reading the file.
