@@ -288,7 +288,7 @@ def test_one_direction_alone_is_measured_and_flagged(tree: NicTree, kernel: Fake
     assert (sampled().value, sampled().missing) == (0.0, "tx")
 
 
-def test_a_saturated_total_is_unknown(tree: NicTree, kernel: FakeKernel, sampled: Sampled) -> None:
+def test_a_saturated_total_is_unknown(tree: NicTree, sampled: Sampled) -> None:
     tree.port("mlx5_4")
     sampled()
     assert sampled().reason is UnknownReason.COUNTER_SATURATED
