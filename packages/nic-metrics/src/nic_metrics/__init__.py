@@ -6,7 +6,7 @@ which ports belong to a GPU's transfers.
 
 from nic_metrics.affinity import AffinityPolicy, affinity_map
 from nic_metrics.combining import busiest, combine_rails
-from nic_metrics.counters import BYTE_SOURCES, NETLINK_SOURCES, ByteSource, CounterSet, CounterValue
+from nic_metrics.counters import BYTE_SOURCES, NETLINK_SOURCES, ByteSource, CounterSet
 from nic_metrics.errors import (
     LinkRateError,
     LinkRateProblem,
@@ -57,7 +57,6 @@ __all__ = [
     "CodedState",
     "Combination",
     "CounterSet",
-    "CounterValue",
     "CudaProperties",
     "Direction",
     "DriverGpu",

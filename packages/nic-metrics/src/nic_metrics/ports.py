@@ -40,6 +40,10 @@ class PortId:
         if not self.device or "/" in self.device or "\0" in self.device or self.device in {".", ".."} or self.port < 1:
             raise PortIdError(self.device, self.port)
 
+    def __hash__(self) -> int:
+        """Hash the name, whose hash is kept: hardly any device has a second port."""
+        return hash(self.device)
+
 
 @dataclass(frozen=True, slots=True)
 class CodedState:
