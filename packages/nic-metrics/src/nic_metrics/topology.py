@@ -86,8 +86,8 @@ def read_topology(
 
 def _place(device: Path, sys_root: str | os.PathLike[str]) -> PciPlace:
     try:
-        address = device.readlink().name
-    except OSError:
+        address = device.resolve(strict=True).name
+    except (OSError, RuntimeError):
         return PciPlace(None)
     place = read_pci_place(address, sys_root)
     # A device of another bus has no path there, and its own directory may still know the node.
