@@ -62,6 +62,8 @@ class FakeKernel:
         self.devices: dict[str, FakeDevice] = {}
         self.opened = 0
         self.requests: list[int] = []
+        # The newest answer to each kind of request, datagram by datagram.
+        self.answered: dict[int, list[bytes]] = {}
         # Replaces the answer to STAT_GET, when set.
         self.answer: Callable[[int], list[bytes]] | None = None
         self._threads: list[Thread] = []
@@ -89,7 +91,9 @@ class FakeKernel:
         # A reader that gave up has closed its end, perhaps with answers unread.
         with suppress(BrokenPipeError, ConnectionResetError):
             while request := end.recv(65536):
-                for answer in self._answers(request):
+                answers = self._answers(request)
+                self.answered[self.requests[-1]] = answers
+                for answer in answers:
                     end.send(answer)
 
     def _answers(self, request: bytes) -> list[bytes]:
