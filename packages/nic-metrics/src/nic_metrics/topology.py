@@ -22,14 +22,15 @@ class Nic:
         device: Its name in the class directory.
         place: Where it sits.
         ports: Its ports, at least one, by number.
-        verbs: Whether there is a verbs node to use it by; containers see every device and are given the nodes of some.
+        verbs: Whether there is a verbs node to use it by, for containers see every device and are given the nodes of some; None when
+            sysfs doesn't show the device behind it.
         rate_text: What the file `rate` of port 1 holds; None when it can't be read.
     """
 
     device: str
     place: PciPlace
     ports: tuple[Port, ...]
-    verbs: bool
+    verbs: bool | None
     rate_text: str | None = None
 
 
@@ -51,6 +52,7 @@ class Topology:
 def read_topology(
     sys_root: str | os.PathLike[str] = DEFAULT_SYS_ROOT,
     *,
+    root: str | os.PathLike[str] | None = None,
     dev_root: str | os.PathLike[str] | None = DEFAULT_DEV_ROOT,
     gpus: Iterable[str] = (),
 ) -> Topology:
@@ -58,6 +60,7 @@ def read_topology(
 
     Args:
         sys_root: What stands for `/sys`: the host's, mounted elsewhere, or a copy.
+        root: The class directory, where it isn't `class/infiniband` below `sys_root`.
         dev_root: What stands for `/dev`; None to take every verbs node that sysfs lists for one that can be used, which is right
             for a copy and for looking at the host from beside.
         gpus: Addresses of GPUs that are known from elsewhere, such as torch; they are added to those that sysfs shows.
@@ -66,7 +69,7 @@ def read_topology(
         PciAddressError: One of `gpus` is no PCI address.
         OSError: The class directory exists and can't be listed.
     """
-    class_directory = Path(sys_root, "class/infiniband")
+    class_directory = Path(sys_root, "class/infiniband") if root is None else Path(root)
     inventory = list_ports(class_directory)
     ports: dict[str, list[Port]] = {}
     for port in inventory.ports:
@@ -76,7 +79,7 @@ def read_topology(
             device,
             _place(class_directory / device / "device", sys_root),
             tuple(its_ports),
-            _has_verbs(class_directory / device / "device/infiniband_verbs", dev_root),
+            _has_verbs(class_directory / device / "device", dev_root),
             read_text(port_directory(PortId(device), class_directory) / "rate"),
         )
         for device, its_ports in ports.items()
@@ -94,9 +97,9 @@ def _place(device: Path, sys_root: str | os.PathLike[str]) -> PciPlace:
     return PciPlace(address if place.path else None, place.path, read_numa_node(device))
 
 
-def _has_verbs(directory: Path, dev_root: str | os.PathLike[str] | None) -> bool:
+def _has_verbs(device: Path, dev_root: str | os.PathLike[str] | None) -> bool | None:
     try:
-        nodes = [entry.name for entry in directory.iterdir() if entry.name.startswith("uverbs")]
+        nodes = [entry.name for entry in (device / "infiniband_verbs").iterdir() if entry.name.startswith("uverbs")]
     except OSError:
-        return False
+        return False if device.exists() else None
     return any(dev_root is None or Path(dev_root, "infiniband", node).exists() for node in nodes)
