@@ -26,7 +26,7 @@ pytestmark = pytest.mark.timeout(300)
 
 MODELEXPRESS = "0.7.0"
 STAND_INS = ["/dev", "/sys", "huggingface_hub", "huggingface_hub.constants", "netlink socket", "torch"]
-MACHINES = 100
+MACHINES = 60
 
 MODELEXPRESS_SIDE = """
 import importlib.abc, importlib.machinery, importlib.metadata, json, os, platform, socket, sys, types

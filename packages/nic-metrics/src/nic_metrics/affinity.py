@@ -49,7 +49,7 @@ def _modelexpress(topology: Topology, min_rate_gbps: float | None) -> Mapping[st
     Eligible are devices without "bond" in their names that have a verbs node and a port 1 whose rate begins with a number, in
     whatever unit.
     """
-    rated = [(nic, rate) for nic in sorted(topology.nics, key=_device) if (rate := _its_rate(nic)) is not None]
+    rated = [(nic, rate) for nic in topology.nics if (rate := _its_rate(nic)) is not None]
     if not rated:
         return {}
     threshold = max(rate for _, rate in rated) if min_rate_gbps is None else min_rate_gbps
@@ -87,11 +87,9 @@ def _balanced_then_closest(topology: Topology, min_rate_gbps: float | None) -> M
     if not ports or not topology.gpus:
         return {}
     ports.sort(key=lambda pair: (natural_order(pair[1].device), pair[1].port))
-    each, left = divmod(len(topology.gpus), len(ports))
-    # Every port has `each` places, and one more that costs more than all else together, so that only the rest takes those.
-    places = [(number, False) for number in range(len(ports)) for _ in range(each)]
-    if left:
-        places += [(number, True) for number in range(len(ports))]
+    # Every port has its even share of places, and one more that costs more than all else together: only the rest takes those.
+    share = len(topology.gpus) // len(ports)
+    places = [(number, beyond) for number in range(len(ports)) for beyond in (*[False] * share, True)]
     costs = _costs(topology.gpus, ports, places)
     columns = cheapest(costs)
     return {str(gpu.address): ports[places[column][0]][1] for gpu, column in zip(topology.gpus, columns, strict=True)}
@@ -124,10 +122,6 @@ _POLICIES: Mapping[AffinityPolicy, Callable[[Topology, float | None], Mapping[st
     AffinityPolicy.MODELEXPRESS: _modelexpress,
     AffinityPolicy.BALANCED_THEN_CLOSEST: _balanced_then_closest,
 }
-
-
-def _device(nic: Nic) -> str:
-    return nic.device
 
 
 def _its_rate(nic: Nic) -> float | None:
