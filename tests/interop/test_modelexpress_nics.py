@@ -158,6 +158,7 @@ def random_machine(random: Random, root: Path) -> tuple[TopologyTree, list[str]]
             state=random.choice(("4: ACTIVE\n", "1: DOWN\n")),
             verbs=random.random() < 0.9,
             ports=random.choice([(1,), (1,), (1, 2), (2,)]),
+            below=random.choice((None, None, None, "virtio3")),
         )
     # What torch gives has no more than four digits of a domain in common use, and one that isn't on the bus is no GPU.
     return tree, [gpu[-1] for gpu in gpus]

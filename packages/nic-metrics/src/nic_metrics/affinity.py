@@ -12,7 +12,7 @@ from nic_metrics.pci import PciPlace, shared_depth
 from nic_metrics.ports import PortId, natural_order
 from nic_metrics.topology import Nic, Topology
 
-# modelexpress doesn't see PCI domains of more than four digits.
+# modelexpress doesn't see PCI domains of more than four digits, nor where a device hangs that isn't on PCI itself.
 _ITS_COMPONENT = re.compile(r"pci[0-9a-f]{4}:[0-9a-f]{2}|[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]", re.ASCII)
 
 
@@ -134,7 +134,7 @@ def _its_rate(nic: Nic) -> float | None:
 
 
 def _its_path(place: PciPlace) -> list[str]:
-    return [part for part in place.path if _ITS_COMPONENT.fullmatch(part)]
+    return [part for part in place.path if place.address is not None and _ITS_COMPONENT.fullmatch(part)]
 
 
 def _cross_socket(gpu: PciPlace, nic: PciPlace) -> bool:
