@@ -10,6 +10,7 @@ from nic_metrics.counters import BYTE_SOURCES, NETLINK_SOURCES, ByteSource, Coun
 from nic_metrics.errors import (
     LinkRateError,
     LinkRateProblem,
+    MissingExtraError,
     NicChoiceError,
     NicMetricsError,
     PciAddressError,
@@ -40,7 +41,7 @@ from nic_metrics.ports import (
     list_ports,
     read_port,
 )
-from nic_metrics.sampler import PortSampler
+from nic_metrics.sampler import ByteTotals, PortSampler
 from nic_metrics.topology import DEFAULT_DEV_ROOT, Nic, Topology, read_topology
 from nic_metrics.utilization import Direction, PortSample, UnknownReason, Utilization, measure, next_baseline
 
@@ -53,6 +54,7 @@ __all__ = [
     "NETLINK_SOURCES",
     "AffinityPolicy",
     "ByteSource",
+    "ByteTotals",
     "ChoiceOrigin",
     "CodedState",
     "Combination",
@@ -63,6 +65,7 @@ __all__ = [
     "LinkRate",
     "LinkRateError",
     "LinkRateProblem",
+    "MissingExtraError",
     "NetlinkStatistics",
     "Nic",
     "NicChoice",
