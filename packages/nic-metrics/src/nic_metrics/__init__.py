@@ -1,11 +1,35 @@
 """What RDMA NICs say of themselves: ports, link rate, byte counters, and how busy a port was between two samples.
 
-`list_ports` finds them, `PortSampler` measures them, `measure` is the arithmetic alone.
+`list_ports` finds them, `PortSampler` measures them, `measure` is the arithmetic alone. `read_topology` and `choose_nics` tell
+which ports belong to a GPU's transfers.
 """
 
-from nic_metrics.counters import BYTE_SOURCES, ByteSource, CounterSet
-from nic_metrics.errors import LinkRateError, LinkRateProblem, MissingExtraError, NicMetricsError, PortIdError
+from nic_metrics.affinity import AffinityPolicy, affinity_map
+from nic_metrics.combining import busiest, combine_rails
+from nic_metrics.counters import BYTE_SOURCES, NETLINK_SOURCES, ByteSource, CounterSet
+from nic_metrics.errors import (
+    LinkRateError,
+    LinkRateProblem,
+    MissingExtraError,
+    NicChoiceError,
+    NicMetricsError,
+    PciAddressError,
+    PortIdError,
+)
+from nic_metrics.gpus import DEFAULT_PROC_ROOT, DriverGpu, cuda_address, cuda_gpus, list_driver_gpus, list_gpus
+from nic_metrics.interfaces import CudaProperties, PortStatistics
 from nic_metrics.link_rate import LinkRate, parse_link_rate
+from nic_metrics.netlink import NetlinkStatistics, open_rdma_socket
+from nic_metrics.nic_choice import ChoiceOrigin, Combination, NicChoice, NoNicReason, choose_nics, parse_nics
+from nic_metrics.pci import (
+    DEFAULT_SYS_ROOT,
+    PciDistance,
+    PciPlace,
+    normalize_pci_address,
+    pci_distance,
+    read_pci_place,
+    shared_depth,
+)
 from nic_metrics.ports import (
     DEFAULT_ROOT,
     CodedState,
@@ -18,34 +42,69 @@ from nic_metrics.ports import (
     read_port,
 )
 from nic_metrics.sampler import ByteTotals, PortSampler
+from nic_metrics.topology import DEFAULT_DEV_ROOT, Nic, Topology, read_topology
 from nic_metrics.utilization import Direction, PortSample, UnknownReason, Utilization, measure, next_baseline
 
 __all__ = [
     "BYTE_SOURCES",
+    "DEFAULT_DEV_ROOT",
+    "DEFAULT_PROC_ROOT",
     "DEFAULT_ROOT",
+    "DEFAULT_SYS_ROOT",
+    "NETLINK_SOURCES",
+    "AffinityPolicy",
     "ByteSource",
     "ByteTotals",
+    "ChoiceOrigin",
     "CodedState",
+    "Combination",
     "CounterSet",
+    "CudaProperties",
     "Direction",
+    "DriverGpu",
     "LinkRate",
     "LinkRateError",
     "LinkRateProblem",
     "MissingExtraError",
+    "NetlinkStatistics",
+    "Nic",
+    "NicChoice",
+    "NicChoiceError",
     "NicMetricsError",
+    "NoNicReason",
+    "PciAddressError",
+    "PciDistance",
+    "PciPlace",
     "Port",
     "PortId",
     "PortIdError",
     "PortInventory",
     "PortSample",
     "PortSampler",
+    "PortStatistics",
     "SkipReason",
     "SkippedDevice",
+    "Topology",
     "UnknownReason",
     "Utilization",
+    "affinity_map",
+    "busiest",
+    "choose_nics",
+    "combine_rails",
+    "cuda_address",
+    "cuda_gpus",
+    "list_driver_gpus",
+    "list_gpus",
     "list_ports",
     "measure",
     "next_baseline",
+    "normalize_pci_address",
+    "open_rdma_socket",
     "parse_link_rate",
+    "parse_nics",
+    "pci_distance",
+    "read_pci_place",
     "read_port",
+    "read_topology",
+    "shared_depth",
 ]

@@ -4,24 +4,27 @@ A file's name says what it counts; the device's name says nothing. `port_xmit_da
 whatever the width of the link (IBTA's PortCounters), the totals under `hw_counters` count bytes.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from nic_metrics._reading import HeldFile
+from nic_metrics.interfaces import PortStatistics
+from nic_metrics.ports import PortId
 
 _BYTES_PER_WORD = 4
+_HW = "hw_counters/"
 _LARGEST = 2**64 - 1
 
 
 @dataclass(frozen=True, slots=True)
 class ByteSource:
-    """Files that together give the bytes of both directions.
+    """Files, or statistics that no file shows, that together give the bytes of both directions.
 
     Attributes:
         name: What to call it, in outputs too: its directory, and the family of names within where there are several.
-        tx_files: Files of the sending direction, relative to the port's directory; they add up.
+        tx_files: Files of the sending direction, relative to the port's directory, or names of statistics; they add up.
         rx_files: Files of the receiving direction; they add up.
         bytes_per_count: Bytes that one count stands for: 4 for words, 1 for bytes.
         may_be_32_bit: Whether the register may have 32 bits only: without the extended width of IBTA it stops at 2**32 - 1,
@@ -37,7 +40,7 @@ class ByteSource:
     @property
     def cached(self) -> bool:
         """Whether the kernel keeps values of these files for `hw_counters/lifespan` milliseconds."""
-        return self.tx_files[0].startswith("hw_counters/")
+        return self.tx_files[0].startswith(_HW)
 
 
 BYTE_SOURCES = (
@@ -66,7 +69,18 @@ BYTE_SOURCES = (
         ("hw_counters/ip4InOctets", "hw_counters/ip6InOctets"),
     ),
 )
-"""Every source that is known, the preferred first."""
+"""Every source of files that is known, the preferred first."""
+
+NETLINK_SOURCES = tuple(
+    ByteSource(
+        source.name.replace(_HW, "netlink/"),
+        tuple(name.removeprefix(_HW) for name in source.tx_files),
+        tuple(name.removeprefix(_HW) for name in source.rx_files),
+    )
+    for source in BYTE_SOURCES
+    if source.cached
+)
+"""The same totals as statistics over netlink, where a driver's `hw_counters` aren't shown as files; never cached."""
 
 
 class CounterSet(NamedTuple):
@@ -76,7 +90,8 @@ class CounterSet(NamedTuple):
         source: The files they were read from.
         tx: Values of `source.tx_files`, each 0 to 2**64 - 1; None when one of them can't be read.
         rx: Values of `source.rx_files`; None when one of them can't be read.
-        generation: Grows when a file is opened anew; a difference between two values means nothing across openings.
+        generation: Grows when a file is opened anew, and changes when another device takes over the name; a difference between two
+            values means nothing across generations.
     """
 
     source: ByteSource
@@ -102,11 +117,13 @@ class CounterReader:
     some drivers make the kernel log a line each time. Not thread-safe.
     """
 
-    def __init__(self, directory: Path) -> None:
-        """Name the port's directory; nothing is opened yet."""
+    def __init__(self, port: PortId, directory: Path, statistics: PortStatistics | None) -> None:
+        """Name the port, its directory and what to ask where no file counts; nothing is opened yet."""
+        self._port = port
         self._directory = directory
+        self._statistics = statistics
         self._files: dict[str, HeldFile] = {}
-        self._current: _SourceFiles | None = None
+        self._current: _SourceFiles | _SourceStatistics | None = None
 
     def read(self) -> CounterSet | None:
         """Read now; None when no source gives either direction."""
@@ -116,12 +133,10 @@ class CounterReader:
             if (found.tx is not None and found.rx is not None) or current.held:
                 return None if found.tx is None and found.rx is None else found
         best: CounterSet | None = None
-        for source in BYTE_SOURCES:
-            files = _SourceFiles(source, self._file)
-            found = files.read()
+        for found, where in self._look():
             complete = found.tx is not None and found.rx is not None
             if complete or (best is None and (found.tx is not None or found.rx is not None)):
-                best, self._current = found, files
+                best, self._current = found, where
             if complete:
                 break
         return best
@@ -148,6 +163,19 @@ class CounterReader:
         """Let go of the files; the next read opens them again."""
         for file in self._files.values():
             file.close()
+
+    def _look(self) -> "Iterator[tuple[CounterSet, _SourceFiles | _SourceStatistics]]":
+        """Read every source, the preferred first; the kernel is asked only by those for whom no file is enough."""
+        for source in BYTE_SOURCES:
+            files = _SourceFiles(source, self._file)
+            yield files.read(), files
+        if self._statistics is None:
+            return
+        read = self._statistics.read(self._port)
+        if read is None:
+            return
+        for source in NETLINK_SOURCES:
+            yield _counter_set(source, *read), _SourceStatistics(source, self._port, self._statistics)
 
     def _file(self, name: str) -> HeldFile:
         file = self._files.get(name)
@@ -181,6 +209,38 @@ class _SourceFiles:
         for file in self._files:
             generation += file.generation
         return CounterSet(self._source, tx, rx, generation)
+
+
+class _SourceStatistics:
+    """The statistics of one source of one port."""
+
+    __slots__ = ("_port", "_source", "_statistics")
+    cached = False
+    pair = None
+
+    def __init__(self, source: ByteSource, port: PortId, statistics: PortStatistics) -> None:
+        self._source = source
+        self._port = port
+        self._statistics = statistics
+
+    @property
+    def held(self) -> bool:
+        """Whether the device is there."""
+        return self._statistics.knows(self._port)
+
+    def read(self) -> CounterSet:
+        """Read both directions now."""
+        read = self._statistics.read(self._port)
+        return CounterSet(self._source, None, None) if read is None else _counter_set(self._source, *read)
+
+
+def _counter_set(source: ByteSource, index: int, counters: Mapping[str, int]) -> CounterSet:
+    """Pick a source's counters out of a port's statistics."""
+    tx, rx = (
+        tuple(counters[name] for name in names) if all(name in counters for name in names) else None
+        for names in (source.tx_files, source.rx_files)
+    )
+    return CounterSet(source, tx, rx, index)
 
 
 def _values(files: tuple[HeldFile, ...]) -> tuple[int, ...] | None:

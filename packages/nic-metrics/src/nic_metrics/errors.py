@@ -3,6 +3,8 @@
 NicMetricsError
 ├── LinkRateError        a port's `rate` names no capacity: the capacity is unknown
 ├── MissingExtraError    an optional dependency isn't installed
+├── NicChoiceError       a setting that is to name a NIC can't be read, or two of them contradict each other
+├── PciAddressError      a text is no PCI address
 └── PortIdError          no port can have this name or number
 """
 
@@ -64,6 +66,27 @@ class MissingExtraError(NicMetricsError, ImportError):
     def __str__(self) -> str:
         """Say what to install."""
         return f"{self.purpose} needs the extra [{self.extra}]: pip install 'nic-metrics[{self.extra}]'"
+
+
+class NicChoiceError(NicMetricsError, ValueError):
+    """What is to say which NIC transfers use can't be read, or says two things."""
+
+
+class PciAddressError(NicMetricsError, ValueError):
+    """A text is no PCI address.
+
+    Attributes:
+        text: The text that was given.
+    """
+
+    def __init__(self, text: str) -> None:
+        """Give the text."""
+        super().__init__(text)
+        self.text = text
+
+    def __str__(self) -> str:
+        """Say what was given and what is allowed, in one line."""
+        return f"{self.text!r} is no PCI address: give one such as '0000:0f:00.0'"
 
 
 class PortIdError(NicMetricsError, ValueError):

@@ -13,7 +13,9 @@ from nic_metrics._reading import HeldValue
 from nic_metrics._steady import SteadyPort, steady_after
 from nic_metrics.counters import ByteSource, CounterReader
 from nic_metrics.errors import LinkRateError
+from nic_metrics.interfaces import PortStatistics
 from nic_metrics.link_rate import parse_link_rate
+from nic_metrics.netlink import NetlinkStatistics
 from nic_metrics.ports import DEFAULT_ROOT, PortId, is_active, parse_state, port_directory
 from nic_metrics.utilization import PortSample, Utilization, all_ones, measure, next_baseline
 
@@ -46,6 +48,7 @@ class PortSampler:
         root: str | os.PathLike[str] = DEFAULT_ROOT,
         clock: Callable[[], float] = time.monotonic,
         min_window_seconds: float = 0.1,
+        statistics: PortStatistics | None = None,
     ) -> None:
         """Name the ports; nothing is opened yet.
 
@@ -54,6 +57,8 @@ class PortSampler:
             root: The class directory.
             clock: Monotonic seconds.
             min_window_seconds: Shortest time between two samples that gives a value.
+            statistics: What to ask for counters that no file shows. By default the kernel, over netlink, when `root` is where it
+                lists its devices; a tree elsewhere is another machine's, or a copy. `enable` and `close` do the same to it.
 
         Raises:
             ValueError: `min_window_seconds` is negative or not finite.
@@ -62,7 +67,14 @@ class PortSampler:
             raise ValueError(f"min_window_seconds is {min_window_seconds!r}; give a finite number of at least 0")
         self._clock = clock
         self._lock = Lock()
-        self._ports = {port: _HeldPort(port_directory(port, root), min_window_seconds) for port in ports}
+        if statistics is None and Path(root) == DEFAULT_ROOT:
+            statistics = NetlinkStatistics()
+        self._statistics = statistics
+        self._ports = {
+            port: _HeldPort(CounterReader(port, directory, statistics), directory, min_window_seconds)
+            for port in ports
+            for directory in (port_directory(port, root),)
+        }
 
     def sample(self) -> Mapping[PortId, Utilization]:
         """Read every port now and compare; one entry a port, in the order they were named. Never raises for what it reads."""
@@ -81,12 +93,16 @@ class PortSampler:
     def enable(self) -> None:
         """Read files again that once answered EINVAL, and look for the preferred counters again."""
         with self._lock:
+            if self._statistics is not None:
+                self._statistics.enable()
             for held in self._ports.values():
                 held.enable()
 
     def close(self) -> None:
         """Let go of the files. A later sample opens them again and has nothing to compare with."""
         with self._lock:
+            if self._statistics is not None:
+                self._statistics.close()
             for held in self._ports.values():
                 held.close()
 
@@ -102,10 +118,10 @@ class _HeldPort:
 
     __slots__ = ("_baseline", "_counters", "_directory", "_min_window_seconds", "_rate", "_state", "_steady")
 
-    def __init__(self, directory: Path, min_window_seconds: float) -> None:
+    def __init__(self, counters: CounterReader, directory: Path, min_window_seconds: float) -> None:
         self._directory = directory
         self._min_window_seconds = min_window_seconds
-        self._counters = CounterReader(directory)
+        self._counters = counters
         self._state = HeldValue(str(directory / "state"), _active)
         self._rate = HeldValue(str(directory / "rate"), _bytes_per_second)
         self._baseline: PortSample | None = None
