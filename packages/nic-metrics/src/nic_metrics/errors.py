@@ -48,7 +48,7 @@ class ExpositionError(NicMetricsError, ValueError):
             return f"the metrics text ends in line {self.line_number} with {shown!r}: OpenMetrics ends with '# EOF'"
         return (
             f"line {self.line_number} of the metrics text can't be read: {shown!r}: "
-            'readable is a line such as \'vllm:kv_cache_usage_perc{engine="0"} 0.5\''
+            "readable is a line such as 'vllm:kv_cache_usage_perc{engine=\"0\"} 0.5'"
         )
 
 

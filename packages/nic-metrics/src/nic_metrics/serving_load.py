@@ -129,7 +129,9 @@ class ServingLoadReader:
             ValueError: `metrics` or `prefixes` is empty, or a name isn't one.
         """
         if not metrics or not prefixes:
-            raise ValueError('metrics and prefixes are empty: name at least one metric, and "" where nothing is before it')
+            raise ValueError(
+                'metrics and prefixes are empty: name at least one metric, and "" where nothing is before it'
+            )
         self._metrics = [(_forms(metric.name, prefixes), metric.unit) for metric in metrics]
         self._sleep_states = _forms(_SLEEP_STATE, prefixes)
         self._select = dict(select or {})
