@@ -122,7 +122,7 @@ class SourceLoadProvider:
                 value = self._smoothed(blended, now)
                 self._known = value, now
                 last = SourceLoad(value, None, signals, blended)
-            elif final or self._known is None or now - self._known[1] > self._hold_seconds:
+            elif final or self._known is None or now - self._known[1] >= self._hold_seconds:
                 self._known = None
                 last = SourceLoad(None, reason, signals)
             else:
