@@ -256,7 +256,7 @@ def test_the_second_address_of_a_name_is_tried(monkeypatch: pytest.MonkeyPatch) 
 def test_limits_must_be_above_0() -> None:
     for arguments in ({"deadline_seconds": 0.0}, {"deadline_seconds": float("nan")}, {"max_bytes": 0}):
         with pytest.raises(ValueError, match="must be above 0"):
-            MetricsUrl("http://127.0.0.1:1/").fetch(**arguments)  # type: ignore[arg-type]
+            MetricsUrl("http://127.0.0.1:1/").fetch(**arguments)
 
 
 def test_https_checks_the_certificate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -211,4 +211,4 @@ def test_what_cannot_be_scraped_is_refused_at_once() -> None:
         ServingLoadScraper("file:///etc/passwd")
     for arguments in ({"interval_seconds": 0.0}, {"deadline_seconds": float("nan")}, {"max_bytes": 0}):
         with pytest.raises(ValueError, match="give a finite number above 0"):
-            ServingLoadScraper("http://127.0.0.1:1/", **arguments)  # type: ignore[arg-type]
+            ServingLoadScraper("http://127.0.0.1:1/", **arguments)

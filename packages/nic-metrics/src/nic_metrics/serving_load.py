@@ -132,10 +132,10 @@ class ServingLoadReader:
             raise ValueError(
                 'metrics and prefixes are empty: name at least one metric, and "" where nothing is before it'
             )
-        self._metrics = [(_forms(metric.name, prefixes), metric.unit) for metric in metrics]
-        self._sleep_states = _forms(_SLEEP_STATE, prefixes)
+        # One finder each: the text is searched for the second metric only where the first isn't.
+        self._metrics = [(_finder(metric.name, prefixes), metric.unit) for metric in metrics]
+        self._sleep_states = _finder(_SLEEP_STATE, prefixes)
         self._select = dict(select or {})
-        self._finder = SeriesFinder([prefix + name for prefix in prefixes for name in _names(metrics)])
 
     def read(self, text: bytes, content_type: str = "") -> ServingLoad:
         """Tell the load. Never raises for what the text is.
@@ -148,27 +148,26 @@ class ServingLoadReader:
             content_type: What it is said to be; "" when nothing is said.
         """
         try:
-            found = self._finder.find(text, content_type)
+            return self._read(text, content_type)
         except ExpositionError as error:
             return ServingLoad(None, _OF_PROBLEM[error.problem], detail=str(error))
-        if self._sleeps(found):
+
+    def _read(self, text: bytes, content_type: str) -> ServingLoad:
+        if self._sleeps(self._sleep_states.find(text, content_type)):
             return ServingLoad(None, ServingLoadReason.SLEEPING, _SLEEP_STATE)
         elsewhere = None
-        for names, unit in self._metrics:
-            all_series = [series for series in found if series.name in names]
-            chosen = self._chosen(all_series)
-            if chosen:
+        for finder, unit in self._metrics:
+            series = finder.find(text, content_type)
+            if chosen := self._chosen(series):
                 return _load(chosen, unit)
-            if all_series:
-                elsewhere = elsewhere or all_series[0].name
+            elsewhere = elsewhere or next((each.name for each in series), None)
         if elsewhere is None:
             return ServingLoad(None, ServingLoadReason.NO_METRIC)
         selected = ", ".join(f"{label}={text!r}" for label, text in self._select.items())
         return ServingLoad(None, ServingLoadReason.NO_SUCH_RANK, elsewhere, detail=f"no series has {selected}")
 
-    def _sleeps(self, found: Iterable[Series]) -> bool:
+    def _sleeps(self, states: list[Series]) -> bool:
         """Tell whether the engine says that it isn't awake; of its processes' copies, only one may know that it is."""
-        states = [series for series in found if series.name in self._sleep_states]
         awake = [series.value for series in self._chosen(states) if series.labels.get("sleep_state") == "awake"]
         return bool(awake) and all(value == 0 for value in awake)
 
@@ -179,12 +178,8 @@ class ServingLoadReader:
         return series
 
 
-def _names(metrics: Iterable[LoadMetric]) -> list[str]:
-    return [_SLEEP_STATE, *(metric.name for metric in metrics)]
-
-
-def _forms(name: str, prefixes: Iterable[str]) -> frozenset[str]:
-    return frozenset(form for prefix in prefixes for form in (prefix + name, (prefix + name).replace(":", "_")))
+def _finder(name: str, prefixes: Iterable[str]) -> SeriesFinder:
+    return SeriesFinder([prefix + name for prefix in prefixes])
 
 
 def _load(chosen: Sequence[Series], unit: LoadUnit) -> ServingLoad:
