@@ -19,7 +19,8 @@ TEXT = (
 
 @pytest.fixture(autouse=True)
 def no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(METRICS_URL_VARIABLE, raising=False)
+    for name in (METRICS_URL_VARIABLE, "MX_RDMA_NIC_PIN", "UCX_NET_DEVICES"):
+        monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture
@@ -80,7 +81,7 @@ def test_serving_load_asks_an_address_by_flag_or_by_environment(
         (["--url", "http://127.0.0.1:1/", "--timeout", "0"], "--timeout 0 is not above 0"),
         (
             ["--url", "http://127.0.0.1:1/", "--prefix", "a b"],
-            "--prefix: 'a bvllm:engine_sleep_state' is no metric's name",
+            "--prefix: 'a bvllm:kv_cache_usage_perc' is no metric's name",
         ),
         (["--url", "http://127.0.0.1:1/", "--engine", "x"], "--engine"),
     ],
@@ -127,22 +128,22 @@ def test_load_shows_every_signal_and_the_one_load(tree: NicTree, capsys: pytest.
 def test_load_of_a_nic_that_cannot_be_seen_is_unknown_in_json(
     tree: NicTree, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    flags = ["--device", "mlx5_0:1", "--device", "mlx5_9:2", "--root", str(tree.root), "--interval", "0.15", "--json"]
-    for more in ([], ["--busiest"]):
-        assert run(["load", *flags, *more]) == 1
+    flags = ["--root", str(tree.root), "--interval", "0.15", "--json"]
+    for flag in ("--device", "--busiest-of"):
+        assert run(["load", *flags, flag, "mlx5_0:1", flag, "mlx5_9:2"]) == 1
+        detail = "mlx5_0:1 0.000, mlx5_9:2 port_missing" + (" by counters" if flag == "--device" else "")
         assert json.loads(capsys.readouterr().out) == {
             "schema": "nic-metrics.load/1",
             "load": None,
             "reason": "all_unknown",
-            "signals": {"nic": {"load": None, "reason": "port_missing", "age_seconds": 0.0, "detail": "mlx5_9:2"}},
+            "signals": {"nic": {"load": None, "reason": "port_missing", "age_seconds": 0.0, "detail": detail}},
         }
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ([], "nothing to measure: give --device or --url, or set MX_P2P_RUNTIME_METRICS_URL"),
-        (["--device", "mlx5_0:x"], "--device mlx5_0:x is not DEVICE or DEVICE:PORT"),
+        (["--device", "mlx5_0:x"], "'mlx5_0:x' in 'mlx5_0:x' is no port"),
         (["--device", "../mlx5_0"], "is no port"),
         (["--device", "mlx5_0", "--interval", "0"], "--interval 0 is not above 0 and at most 60"),
         (["--url", "nonsense"], "is not an address of http or https"),
@@ -153,3 +154,23 @@ def test_load_refuses_what_it_cannot_do(arguments: list[str], words: str, capsys
     out, err = capsys.readouterr()
     assert out == ""
     assert words in err
+
+
+def test_load_takes_the_nic_from_the_environment_and_says_when_that_names_none(
+    tree: NicTree, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flags = ["--root", str(tree.root), "--interval", "0.15"]
+    assert run(["load", *flags]) == 1
+    assert "UCX chooses" in capsys.readouterr().out
+    monkeypatch.setenv("UCX_NET_DEVICES", "mlx5_0:1")
+    assert run(["load", *flags]) == 0
+    assert "mlx5_0:1 0.000 by counters" in capsys.readouterr().out
+
+
+def test_load_without_a_nic_is_the_engine_s(capsys: pytest.CaptureFixture[str]) -> None:
+    with serving(sends(metrics(TEXT.encode()))) as server:
+        assert run(["load", "--no-nic", "--url", server.url, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["load"], list(told["signals"])) == (0.9, ["serving"])
+    assert run(["load", "--no-nic"]) == 1
+    assert "no_signal" in capsys.readouterr().out

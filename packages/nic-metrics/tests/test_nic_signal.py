@@ -1,27 +1,32 @@
 """The load of the NICs that transfers use: one port, several rails, or the busiest of some."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
 from nic_tree import ManualClock, NicTree
 
 from nic_metrics import (
-    Combine,
-    Direction,
     NicSignal,
+    NoNicReason,
     PortId,
     SignalReading,
     SignalReason,
+    Topology,
     UnknownReason,
     Utilization,
-    combine_ports,
+    busiest,
+    choose_nics,
+    combine_rails,
+    nic_signal,
 )
+
+Combine = Callable[[Iterable[Utilization]], Utilization]
 
 LINK = 50_000_000_000
 """Bytes a second of a port of 400 Gb/s."""
 A, B = PortId("mlx5_0"), PortId("mlx5_1")
-FIRST = SignalReading(None, UnknownReason.FIRST_SAMPLE, detail="mlx5_0:1")
+FIRST = SignalReading(None, UnknownReason.FIRST_SAMPLE, detail="mlx5_0:1 first_sample by counters")
 
 
 class Fleet:
@@ -39,7 +44,7 @@ class Fleet:
         self.sent[port] += int(share * LINK * seconds / 4)
         self.tree.write(port.device, {"counters/port_xmit_data": self.sent[port], "counters/port_rcv_data": 0})
 
-    def signal(self, combine: Combine = Combine.RAILS, max_window_seconds: float = 120.0) -> NicSignal:
+    def signal(self, combine: Combine = combine_rails, max_window_seconds: float = 120.0) -> NicSignal:
         return NicSignal(
             self.sent,
             combine=combine,
@@ -125,19 +130,19 @@ def test_rails_are_bytes_over_capacity(two: Fleet) -> None:
     two.clock.advance(1)
     reading = signal.read()
     assert reading.value == pytest.approx(0.3)
-    assert reading.detail == "mlx5_0:1 0.500 by counters, mlx5_1:1 0.100 by counters"
+    assert reading.detail == "mlx5_0:1 0.500, mlx5_1:1 0.100 by counters"
     signal.close()
 
 
 def test_of_the_busiest_the_greatest_counts(two: Fleet) -> None:
-    signal = two.signal(Combine.BUSIEST)
+    signal = two.signal(busiest)
     two.move(A, 0.5)
     two.clock.advance(1)
     assert signal.read().value == 0.5
     signal.close()
 
 
-@pytest.mark.parametrize("combine", Combine)
+@pytest.mark.parametrize("combine", [combine_rails, busiest])
 def test_a_rail_that_is_down_is_neither_capacity_nor_idle(two: Fleet, combine: Combine) -> None:
     signal = two.signal(combine)
     two.tree.write("mlx5_1", {"state": "1: DOWN\n", "rate": "10 Gb/sec (4X SDR)\n"})
@@ -146,47 +151,57 @@ def test_a_rail_that_is_down_is_neither_capacity_nor_idle(two: Fleet, combine: C
     assert signal.read().value == 0.5
     two.tree.write("mlx5_0", {"state": "1: DOWN\n"})
     two.clock.advance(1)
-    assert signal.read() == SignalReading(None, UnknownReason.PORT_NOT_ACTIVE, detail="mlx5_0:1")
+    detail = "mlx5_0:1 port_not_active, mlx5_1:1 port_not_active"
+    assert signal.read() == SignalReading(None, UnknownReason.PORT_NOT_ACTIVE, detail=detail)
     signal.close()
 
 
-def test_a_rail_that_cannot_be_seen_makes_the_rails_unknown(two: Fleet) -> None:
-    signal = two.signal()
+@pytest.mark.parametrize("combine", [combine_rails, busiest])
+def test_a_port_that_cannot_be_seen_beside_idle_ones_is_not_idle(two: Fleet, combine: Combine) -> None:
+    signal = two.signal(combine)
     two.tree.write("mlx5_1", {"counters/port_xmit_data": 2**32 - 1})
     two.clock.advance(1)
-    assert signal.read() == SignalReading(None, UnknownReason.COUNTER_SATURATED, detail="mlx5_1:1")
+    reading = signal.read()
+    assert (reading.value, reading.reason) == (None, UnknownReason.COUNTER_SATURATED)
+    assert reading.detail.startswith("mlx5_0:1 0.000, mlx5_1:1 counter_saturated")
     signal.close()
 
 
-def test_a_busy_port_beside_one_that_cannot_be_seen_is_a_lower_bound_and_an_idle_one_is_unknown(two: Fleet) -> None:
-    signal = two.signal(Combine.BUSIEST)
-    two.tree.write("mlx5_1", {"counters/port_xmit_data": 2**32 - 1})
-    two.move(A, 0.5)
-    two.clock.advance(1)
-    assert signal.read() == SignalReading(0.5, None, detail="mlx5_0:1 0.500 by counters, mlx5_1:1 unknown by counters")
-    two.clock.advance(1)
-    assert signal.read().reason == UnknownReason.COUNTER_SATURATED
+def test_a_direction_that_cannot_be_read_is_told(one: Fleet) -> None:
+    (one.tree.root / "mlx5_0/ports/1/counters/port_rcv_data").unlink()
+    signal = one.signal()
+    one.sent[A] += LINK // 16
+    one.tree.write("mlx5_0", {"counters/port_xmit_data": one.sent[A]})
+    one.clock.advance(1)
+    assert signal.read() == SignalReading(0.25, None, detail="mlx5_0:1 0.250 by counters, at least: rx can't be read")
     signal.close()
 
 
-def test_a_direction_that_cannot_be_read_is_told() -> None:
-    use = Utilization(0.25, None, 1.0, None, 4.0, "counters", Direction.RX)
-    assert combine_ports({A: use}, Combine.RAILS) == SignalReading(
-        0.25, None, detail="mlx5_0:1 0.250 by counters (at least, rx can't be read)"
-    )
+def test_what_was_chosen_is_measured(two: Fleet) -> None:
+    for choice, load in (
+        (choose_nics(Topology((), ()), {}, devices="mlx5_0:1,mlx5_1:1"), 0.25),
+        (choose_nics(Topology((), ()), {}, busiest_of="mlx5_0:1,mlx5_1:1"), 0.5),
+    ):
+        signal = nic_signal(choice, root=two.tree.root, clock=two.clock)
+        two.move(A, 0.5)
+        two.clock.advance(1)
+        assert signal.read().value == load
+        signal.close()
 
 
-def test_the_busier_direction_of_all_rails_together_counts() -> None:
-    uses = {A: Utilization(0.5, None, 5.0, 1.0, 10.0), B: Utilization(0.5, None, 1.0, 5.0, 10.0)}
-    assert combine_ports(uses, Combine.RAILS).value == 0.3
-    assert combine_ports({A: Utilization(1.0, None, 12.0, 0.0, 10.0)}, Combine.RAILS).value == 1.0
+def test_where_nothing_was_chosen_the_reason_is_told() -> None:
+    signal = nic_signal(choose_nics(Topology((), ()), {}))
+    reading = signal.read()
+    assert (reading.value, reading.reason) == (None, NoNicReason.TRANSPORT_CHOOSES)
+    assert reading.detail == "neither MX_RDMA_NIC_PIN nor UCX_NET_DEVICES pins: UCX chooses"
+    signal.close()
 
 
 def test_a_port_that_is_not_there_is_unknown_until_it_comes(tmp_path: Path) -> None:
     tree, clock = NicTree(tmp_path), ManualClock()
     signal = NicSignal([A], root=tmp_path, clock=clock)
     clock.advance(1)
-    assert signal.read() == SignalReading(None, UnknownReason.PORT_MISSING, detail="mlx5_0:1")
+    assert signal.read() == SignalReading(None, UnknownReason.PORT_MISSING, detail="mlx5_0:1 port_missing")
     tree.port("mlx5_0", {"counters/port_xmit_data": 0, "counters/port_rcv_data": 0})
     clock.advance(1)
     assert signal.read() == FIRST

@@ -22,8 +22,8 @@ from nic_metrics import (
     SignalReason,
     SourceLoadProvider,
     UnknownReason,
-    busiest,
-    busiest_known,
+    greatest,
+    greatest_known,
     make_source_load_provider,
 )
 
@@ -85,8 +85,8 @@ def test_an_idle_engine_beside_a_nic_that_cannot_be_seen_is_not_an_idle_source()
 
 
 def test_where_a_nic_can_never_be_seen_an_idle_engine_may_count_by_another_blend() -> None:
-    assert SourceLoadProvider({"nic": Told(UNSEEN), "serving": Told(0.0)}, blend=busiest_known)() == 0.0
-    assert SourceLoadProvider({"nic": Told(UNSEEN)}, blend=busiest_known)() is None
+    assert SourceLoadProvider({"nic": Told(UNSEEN), "serving": Told(0.0)}, blend=greatest_known)() == 0.0
+    assert SourceLoadProvider({"nic": Told(UNSEEN)}, blend=greatest_known)() is None
 
 
 def test_a_blend_sees_every_signal_by_name() -> None:
@@ -278,9 +278,9 @@ def test_a_load_is_from_0_to_1_and_0_only_where_all_signals_measured_0(
 
 @given(st.dictionaries(st.text(max_size=2), st.none() | st.floats(0, 1)))
 def test_blends_differ_only_in_what_an_idle_one_beside_an_unknown_one_is(loads: dict[str, float | None]) -> None:
-    known = busiest_known(loads)
+    known = greatest_known(loads)
     assert known == max((load for load in loads.values() if load is not None), default=None)
-    assert busiest(loads) == (None if known == 0 and None in loads.values() else known)
+    assert greatest(loads) == (None if known == 0 and None in loads.values() else known)
 
 
 def test_many_threads_may_ask_at_once() -> None:

@@ -1,6 +1,5 @@
 """The arithmetic between two samples: when it gives a value, and when it must not."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,6 @@ from nic_metrics import (
     BYTE_SOURCES,
     ByteSource,
     CounterSet,
-    CounterValue,
     Direction,
     PortSample,
     UnknownReason,
@@ -25,8 +23,8 @@ LINK = 50_000_000_000.0
 WORDS_PER_SECOND = int(LINK) // 4
 
 
-def one(value: int | None) -> tuple[CounterValue, ...] | None:
-    return None if value is None else (CounterValue(value),)
+def one(value: int | None) -> tuple[int, ...] | None:
+    return None if value is None else (value,)
 
 
 def sample(
@@ -67,10 +65,10 @@ def test_d25_a_window_that_is_too_short_is_unknown_and_goes_on(seconds: float) -
 
 
 def test_d25_the_window_of_a_cached_source_is_ten_lifespans() -> None:
-    before = replace(sample(0, 0, 0, source="hw_counters/bytes"), cache_seconds=0.012)
-    early = replace(sample(0.119, 10, 10, source="hw_counters/bytes"), cache_seconds=0.012)
+    before = sample(0, 0, 0, source="hw_counters/bytes")._replace(cache_seconds=0.012)
+    early = sample(0.119, 10, 10, source="hw_counters/bytes")._replace(cache_seconds=0.012)
     assert between(before, early).reason is UnknownReason.WINDOW_TOO_SHORT
-    assert between(before, replace(early, seconds=0.121)).value is not None
+    assert between(before, early._replace(seconds=0.121)).value is not None
 
 
 @pytest.mark.parametrize("source", ["counters", "counters_ext", "hw_counters/bytes"])
@@ -132,8 +130,8 @@ def test_a_change_of_the_files_is_unknown_once() -> None:
 
 def test_files_opened_anew_are_unknown_once() -> None:
     source = SOURCES["counters"]
-    old = PortSample(0, CounterSet(source, (CounterValue(5, 1),), (CounterValue(5, 1),)), LINK)
-    new = PortSample(1, CounterSet(source, (CounterValue(9, 2),), (CounterValue(9, 2),)), LINK)
+    old = PortSample(0, CounterSet(source, (5,), (5,), 1), LINK)
+    new = PortSample(1, CounterSet(source, (9,), (9,), 2), LINK)
     assert between(old, new).reason is UnknownReason.SOURCE_CHANGED
 
 
@@ -182,8 +180,8 @@ def test_a_sample_that_could_not_be_read_keeps_the_baseline() -> None:
 @pytest.mark.parametrize(
     ("now", "reason"),
     [
-        (replace(sample(1, 5, 5), active=False), UnknownReason.PORT_NOT_ACTIVE),
-        (replace(sample(1, 5, 5), present=False), UnknownReason.PORT_MISSING),
+        (sample(1, 5, 5)._replace(active=False), UnknownReason.PORT_NOT_ACTIVE),
+        (sample(1, 5, 5)._replace(present=False), UnknownReason.PORT_MISSING),
     ],
 )
 def test_d17_a_dead_port_is_not_idle_and_starts_afresh(now: PortSample, reason: UnknownReason) -> None:

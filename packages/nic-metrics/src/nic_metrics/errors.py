@@ -1,11 +1,13 @@
 """The errors of nic_metrics.
 
 NicMetricsError
-├── ExpositionError    a metrics text was cut off, or a line that was asked for can't be read
-├── LinkRateError      a port's `rate` names no capacity: the capacity is unknown
-├── MetricsUrlError    an address isn't that of a metrics text
-├── PortIdError        no port can have this name or number
-└── ScrapeError        an address gave no metrics text
+├── ExpositionError   a metrics text was cut off, or a line that was asked for can't be read
+├── LinkRateError     a port's `rate` names no capacity: the capacity is unknown
+├── MetricsUrlError   an address isn't that of a metrics text
+├── NicChoiceError    a setting that is to name a NIC can't be read, or two of them contradict each other
+├── PciAddressError   a text is no PCI address
+├── PortIdError       no port can have this name or number
+└── ScrapeError       an address gave no metrics text
 """
 
 from enum import StrEnum
@@ -89,6 +91,27 @@ class LinkRateError(NicMetricsError, ValueError):
             f"link rate {read!r} names no capacity ({self.problem}): "
             "readable is a number above 0 in Gb/sec or Mb/sec, such as '400 Gb/sec (4X NDR)'"
         )
+
+
+class NicChoiceError(NicMetricsError, ValueError):
+    """What is to say which NIC transfers use can't be read, or says two things."""
+
+
+class PciAddressError(NicMetricsError, ValueError):
+    """A text is no PCI address.
+
+    Attributes:
+        text: The text that was given.
+    """
+
+    def __init__(self, text: str) -> None:
+        """Give the text."""
+        super().__init__(text)
+        self.text = text
+
+    def __str__(self) -> str:
+        """Say what was given and what is allowed, in one line."""
+        return f"{self.text!r} is no PCI address: give one such as '0000:0f:00.0'"
 
 
 class PortIdError(NicMetricsError, ValueError):

@@ -1,62 +1,47 @@
-"""What a blended load is made of: signals. Whoever has another one, or chooses the NIC in another way, writes a `Signal`."""
+"""What nic_metrics consumes from others: only the shapes, so that nothing of theirs is imported."""
 
-from dataclasses import dataclass
-from enum import StrEnum
+from collections.abc import Mapping
 from typing import Protocol
 
-
-class SignalReason(StrEnum):
-    """Why a signal, or all of them together, tell no load.
-
-    A signal that measures has reasons of its own besides: UnknownReason of a port, ServingLoadReason of a metrics text, ScrapeProblem
-    of the way to it.
-    """
-
-    NOT_YET = "not_yet"
-    """Nothing has been measured yet."""
-
-    WINDOW_TOO_LONG = "window_too_long"
-    """The last sample of the counters was so long ago that a mean since then says nothing about now; the next one will."""
-
-    BAD_ADDRESS = "bad_address"
-    """The address of the metrics that the environment gives isn't one."""
-
-    TOO_OLD = "too_old"
-    """The last reading is older than the provider's limit."""
-
-    INVALID = "invalid"
-    """The signal, or the blend, gave something else than a number from 0 to 1."""
-
-    FAILED = "failed"
-    """The signal, or the blend, raised an error, which was logged when it came for the first time."""
-
-    NO_SIGNAL = "no_signal"
-    """There is none: no NIC, no address."""
-
-    ALL_UNKNOWN = "all_unknown"
-    """No signal tells a load."""
-
-    PARTLY_UNKNOWN = "partly_unknown"
-    """The known signals are too little to tell a load, as idle ones are beside a NIC that can't be seen."""
+from nic_metrics.ports import PortId
+from nic_metrics.signals import SignalReading
 
 
-@dataclass(frozen=True, slots=True)
-class SignalReading:
-    """What a signal tells: exactly one of `value` and `reason` is None.
+class CudaProperties(Protocol):
+    """The three numbers that torch's `torch.cuda.get_device_properties(index)` gives of a GPU's place."""
 
-    Attributes:
-        value: The load, 0 to 1.
-        reason: Why `value` is None: a word for programs.
-        age_seconds: How long ago it was so.
-        detail: What it was measured by, or more of the reason, in words.
-        final: With a `reason`: the load of the whole source is unknown, whatever other signals tell.
-    """
+    @property
+    def pci_domain_id(self) -> int:
+        """The PCI domain."""
 
-    value: float | None
-    reason: str | None
-    age_seconds: float = 0.0
-    detail: str = ""
-    final: bool = False
+    @property
+    def pci_bus_id(self) -> int:
+        """The PCI bus."""
+
+    @property
+    def pci_device_id(self) -> int:
+        """The number on the bus."""
+
+
+class PortStatistics(Protocol):
+    """Gives the counters of ports that no file shows."""
+
+    def read(self, port: PortId) -> tuple[int, Mapping[str, int]] | None:
+        """Read a port's counters now.
+
+        Returns:
+            A number that changes when another device takes over the name, and the counters by the kernel's names; None when they
+            can't be read.
+        """
+
+    def knows(self, port: PortId) -> bool:
+        """Tell whether the port's device is there, even where its counters couldn't be read just now."""
+
+    def enable(self) -> None:
+        """Ask again for ports that were refused."""
+
+    def close(self) -> None:
+        """Let go of what is held open; the next read opens it again."""
 
 
 class Signal(Protocol):
@@ -64,8 +49,6 @@ class Signal(Protocol):
 
     def read(self) -> SignalReading:
         """Tell the load as it is known now. Must not wait for anybody."""
-        ...
 
     def close(self) -> None:
         """Let go of what is held. May be called again."""
-        ...

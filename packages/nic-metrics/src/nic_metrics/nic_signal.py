@@ -1,35 +1,22 @@
-"""The load of the NICs that transfers use, measured when it is asked for.
-
-Which ports these are is told by the caller: `NicSignal` takes a list. Whoever finds the list out at run time wraps this, or
-implements `Signal`.
-"""
+"""The load of the NICs that transfers use, measured when it is asked for."""
 
 import math
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from enum import StrEnum
 from threading import Lock
 
 from nic_metrics._fork import renew_after_fork
-from nic_metrics.blend import busiest
-from nic_metrics.interfaces import SignalReading, SignalReason
+from nic_metrics.combining import busiest, combine_rails
+from nic_metrics.interfaces import Signal
+from nic_metrics.nic_choice import Combination, NicChoice
 from nic_metrics.ports import DEFAULT_ROOT, PortId
 from nic_metrics.sampler import PortSampler
+from nic_metrics.signals import SignalReading, SignalReason, UnknownSignal
 from nic_metrics.utilization import UnknownReason, Utilization
 
 _GOES_ON = frozenset({UnknownReason.WINDOW_TOO_SHORT, UnknownReason.NO_BYTE_COUNTER})
-
-
-class Combine(StrEnum):
-    """How several ports make one load."""
-
-    RAILS = "rails"
-    """They carry the same transfers: the bytes of all over the capacity of all."""
-
-    BUSIEST = "busiest"
-    """It isn't known which of them carries the transfers: the busiest one's load."""
 
 
 class NicSignal:
@@ -44,7 +31,7 @@ class NicSignal:
         self,
         ports: Iterable[PortId],
         *,
-        combine: Combine = Combine.RAILS,
+        combine: Callable[[Iterable[Utilization]], Utilization] = combine_rails,
         root: str | os.PathLike[str] = DEFAULT_ROOT,
         clock: Callable[[], float] = time.monotonic,
         min_window_seconds: float = 0.1,
@@ -54,7 +41,8 @@ class NicSignal:
 
         Args:
             ports: The ports, at least one. They need not exist now.
-            combine: How several make one load.
+            combine: Makes one number of several: `combine_rails` where they share the traffic, `busiest` where any of them may
+                carry it.
             root: The class directory.
             clock: Monotonic seconds.
             min_window_seconds: Within it, the reading before is given again.
@@ -89,10 +77,12 @@ class NicSignal:
             window_seconds = now - self._since
             if not reasons & _GOES_ON:
                 self._since = now
-            reading = combine_ports(uses, self._combine)
-            if reading.value is not None and window_seconds > self._max_window_seconds:
+            use = self._combine(uses.values())
+            if use.value is not None and window_seconds > self._max_window_seconds:
                 detail = f"{window_seconds:.0f} s, at most {self._max_window_seconds:g} s"
                 reading = SignalReading(None, SignalReason.WINDOW_TOO_LONG, detail=detail)
+            else:
+                reading = SignalReading(use.value, use.reason, detail=_text(uses, use))
             self._last = reading, now
             return reading
 
@@ -114,36 +104,26 @@ class NicSignal:
         self._start()
 
 
-def combine_ports(uses: Mapping[PortId, Utilization], combine: Combine) -> SignalReading:
-    """Make one load of several ports.
-
-    A port that is down carries nothing and could carry nothing, so it is left out where another one is up. Any other port whose
-    use is unknown makes the rails' load unknown; of the busiest, it leaves a lower bound, unless that is 0.
+def nic_signal(
+    choice: NicChoice, *, root: str | os.PathLike[str] = DEFAULT_ROOT, clock: Callable[[], float] = time.monotonic
+) -> Signal:
+    """Return what tells the load of the ports that `choose_nics` chose; where it chose none, a signal that tells why.
 
     Args:
-        uses: What a sampler told of each port, at least one.
-        combine: How they make one.
+        choice: The choice.
+        root: The class directory.
+        clock: Monotonic seconds.
     """
-    up = {port: use for port, use in uses.items() if use.reason is not UnknownReason.PORT_NOT_ACTIVE} or uses
-    value = _rails(up.values()) if combine is Combine.RAILS else busiest({port: use.value for port, use in up.items()})
-    if value is not None:
-        return SignalReading(value, None, detail=", ".join(_text(port, use) for port, use in up.items()))
-    port, reason = next((port, use.reason) for port, use in up.items() if use.reason is not None)
-    return SignalReading(None, reason, detail=f"{port.device}:{port.port}")
+    if choice.reason is not None:
+        return UnknownSignal(choice.reason, choice.detail)
+    combine = combine_rails if choice.combination is Combination.RAILS else busiest
+    return NicSignal(choice.ports, combine=combine, root=root, clock=clock)
 
 
-def _rails(uses: Iterable[Utilization]) -> float | None:
-    tx = rx = link = 0.0
-    for use in uses:
-        if use.value is None or use.link_bytes_per_second is None:
-            return None
-        tx += use.tx_bytes_per_second or 0.0
-        rx += use.rx_bytes_per_second or 0.0
-        link += use.link_bytes_per_second
-    return min(1.0, max(tx, rx) / link)
-
-
-def _text(port: PortId, use: Utilization) -> str:
-    known = f"{port.device}:{port.port} {'unknown' if use.value is None else f'{use.value:.3f}'}"
-    source = f" by {use.source}" if use.source is not None else f" {use.reason}"
-    return known + source + (f" (at least, {use.missing} can't be read)" if use.missing is not None else "")
+def _text(uses: Mapping[PortId, Utilization], combined: Utilization) -> str:
+    ports = ", ".join(
+        f"{port.device}:{port.port} {use.reason if use.value is None else f'{use.value:.3f}'}"
+        for port, use in uses.items()
+    )
+    by = "" if combined.source is None else f" by {combined.source}"
+    return ports + by + ("" if combined.missing is None else f", at least: {combined.missing} can't be read")

@@ -9,8 +9,9 @@ from threading import Lock
 from types import MappingProxyType
 
 from nic_metrics._fork import renew_after_fork
-from nic_metrics.blend import Blend, busiest
-from nic_metrics.interfaces import Signal, SignalReading, SignalReason
+from nic_metrics.blend import Blend, greatest
+from nic_metrics.interfaces import Signal
+from nic_metrics.signals import SignalReading, SignalReason
 
 _log = logging.getLogger(__name__)
 
@@ -45,7 +46,7 @@ class SourceLoadProvider:
         self,
         signals: Mapping[str, Signal],
         *,
-        blend: Blend = busiest,
+        blend: Blend = greatest,
         max_age_seconds: float = 60.0,
         smoothing_seconds: float = 0.0,
         hold_seconds: float = 0.0,

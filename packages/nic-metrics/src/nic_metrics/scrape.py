@@ -5,13 +5,12 @@ deadline can't cut short; an address in numbers needs none.
 """
 
 import math
-import socket
 import time
 from dataclasses import dataclass
-from io import BufferedReader, RawIOBase
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from nic_metrics._wire import TooLargeError, Wire
 from nic_metrics.errors import MetricsUrlError, ScrapeError, ScrapeProblem
 
 if TYPE_CHECKING:
@@ -43,6 +42,8 @@ class MetricsUrl:
         url: The address as it was given.
     """
 
+    url: str
+
     def __init__(self, url: str) -> None:
         """Check an address.
 
@@ -63,10 +64,10 @@ class MetricsUrl:
         if not all(0 < len(label) < 64 for label in parts.hostname.removesuffix(".").split(".")):
             raise MetricsUrlError(url, "names a host that can't be")
         self.url = url
-        self.tls = parts.scheme == "https"
-        self.host = parts.hostname
-        self.port = port or _PORTS[parts.scheme]
-        self.target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        self._tls = parts.scheme == "https"
+        self._host = parts.hostname
+        self._port = port or _PORTS[parts.scheme]
+        self._target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
 
     def fetch(self, *, deadline_seconds: float = 1.0, max_bytes: int = 8 * 1024 * 1024) -> MetricsText:
         """Get the text.
@@ -84,26 +85,27 @@ class MetricsUrl:
         from http.client import HTTPException  # noqa: PLC0415 - as long to import as the package; many only read NICs
 
         try:
-            wire = _Wire.connect(self, time.monotonic() + deadline_seconds, max_bytes)
+            until = time.monotonic() + deadline_seconds
+            wire = Wire.connect(self._host, self._port, tls=self._tls, until=until, most=max_bytes)
             try:
                 return self._ask(wire)
             finally:
                 wire.release()
         except TimeoutError:
             raise self._error(ScrapeProblem.DEADLINE, f"gave no whole answer within {deadline_seconds:g} s") from None
-        except _TooLargeError:
+        except TooLargeError:
             raise self._error(ScrapeProblem.TOO_LARGE, f"gives more than {max_bytes} bytes") from None
         except OSError as error:
             raise self._error(ScrapeProblem.UNREACHABLE, f"can't be reached: {error.strerror or error}") from error
         except (HTTPException, ValueError) as error:
             raise self._error(ScrapeProblem.NOT_HTTP, f"doesn't speak HTTP/1: {str(error)[:120]!r}") from error
 
-    def _ask(self, wire: "_Wire") -> MetricsText:
+    def _ask(self, wire: Wire) -> MetricsText:
         from http.client import HTTPConnection, IncompleteRead  # noqa: PLC0415 - see fetch
 
-        connection = HTTPConnection(self.host, self.port)
+        connection = HTTPConnection(self._host, self._port)
         connection.sock = wire
-        connection.request("GET", self.target, headers=_HEADERS)
+        connection.request("GET", self._target, headers=_HEADERS)
         with connection.getresponse() as response:
             self._check(response)
             try:
@@ -129,7 +131,7 @@ class MetricsUrl:
         if coding.strip().lower() != "identity":
             raise self._error(ScrapeProblem.NOT_METRICS, f"gives a text packed with {coding[:60]!r}, unasked")
 
-    def _body(self, response: "HTTPResponse", wire: "_Wire") -> bytes:
+    def _body(self, response: "HTTPResponse", wire: Wire) -> bytes:
         framed = response.length is not None or response.chunked
         body = b"".join(iter(lambda: response.read(_PIECE), b""))
         if response.length:
@@ -141,89 +143,3 @@ class MetricsUrl:
 
     def _error(self, problem: ScrapeProblem, fault: str) -> ScrapeError:
         return ScrapeError(problem, self.url, fault)
-
-
-class _TooLargeError(Exception):
-    """More bytes came than are taken."""
-
-
-class _Wire(RawIOBase):
-    """A connection all of whose waits end at one moment, and that takes so many bytes; http.client takes it for a socket.
-
-    The count is kept here because http.client reads a chunk of a negative length until the server ends.
-    """
-
-    def __init__(self, sock: socket.socket, until: float, most: int) -> None:
-        self._sock = sock
-        self._until = until
-        self._most = most
-        self._reader = _Reader(self)
-
-    @classmethod
-    def connect(cls, url: MetricsUrl, until: float, most: int) -> "_Wire":
-        error = OSError("the name has no address")
-        for family, kind, protocol, _, address in socket.getaddrinfo(url.host, url.port, type=socket.SOCK_STREAM):
-            wire = cls(socket.socket(family, kind, protocol), until, most)
-            try:
-                wire._open(url, address)
-            except OSError as failed:
-                wire.release()
-                error = failed
-            else:
-                return wire
-        raise error
-
-    def _open(self, url: MetricsUrl, address: object) -> None:
-        self._wait()
-        self._sock.connect(address)  # type: ignore[arg-type] # as getaddrinfo gave it
-        if url.tls:
-            import ssl  # noqa: PLC0415 - engines mostly speak without
-
-            self._wait()
-            self._sock = ssl.create_default_context().wrap_socket(self._sock, server_hostname=url.host)
-
-    def sendall(self, data: bytes) -> None:
-        self._wait()
-        self._sock.sendall(data)
-
-    def makefile(self, mode: str) -> BufferedReader:  # noqa: ARG002 - http.client's question; it is always "rb"
-        return self._reader
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override] # what BufferedReader gives is one
-        self._wait()
-        size = self._sock.recv_into(buffer)
-        self._most -= size
-        if self._most < 0:
-            raise _TooLargeError
-        return size
-
-    def has_more(self) -> bool:
-        """Tell whether the server sends on after what it called the end; one that keeps silent until the deadline doesn't."""
-        try:
-            return bool(self._reader.read(1))
-        except (TimeoutError, ConnectionError):
-            return False
-
-    def close(self) -> None:
-        """Stay open: http.client closes before it reads."""
-
-    def release(self) -> None:
-        """Let go of the socket."""
-        self._sock.close()
-        del self._reader
-
-    def _wait(self) -> None:
-        left = self._until - time.monotonic()
-        if left <= 0:
-            raise TimeoutError
-        self._sock.settimeout(left)
-
-
-class _Reader(BufferedReader):
-    """Stays open when http.client has what it wants, so that what follows can be looked at."""
-
-    def close(self) -> None:
-        """Leave it to whoever opened the connection."""

@@ -8,9 +8,9 @@ from weakref import ref
 
 from nic_metrics._fork import renew_after_fork
 from nic_metrics.errors import ScrapeError
-from nic_metrics.interfaces import SignalReading, SignalReason
 from nic_metrics.scrape import MetricsUrl
 from nic_metrics.serving_load import ServingLoad, ServingLoadReader, ServingLoadReason
+from nic_metrics.signals import SignalReading, SignalReason
 
 
 class ServingLoadScraper:

@@ -3,14 +3,14 @@
 import logging
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 
-from nic_metrics.blend import Blend, busiest
+from nic_metrics.blend import Blend, greatest
 from nic_metrics.errors import MetricsUrlError
-from nic_metrics.interfaces import Signal, SignalReading, SignalReason
+from nic_metrics.interfaces import Signal
 from nic_metrics.provider import SourceLoadProvider
 from nic_metrics.scraper import ServingLoadScraper
 from nic_metrics.serving_load import ServingLoadReader
+from nic_metrics.signals import SignalReason, UnknownSignal
 
 METRICS_URL_VARIABLE = "MX_P2P_RUNTIME_METRICS_URL"
 """The environment variable that holds the address of the engine's metrics."""
@@ -25,7 +25,7 @@ def make_source_load_provider(
     environ: Mapping[str, str] | None = None,
     reader: ServingLoadReader | None = None,
     scrape_interval_seconds: float = 10.0,
-    blend: Blend = busiest,
+    blend: Blend = greatest,
     max_age_seconds: float = 60.0,
     smoothing_seconds: float = 0.0,
     hold_seconds: float = 0.0,
@@ -37,7 +37,8 @@ def make_source_load_provider(
     counters to compare with; the engine is asked beside it.
 
     Args:
-        nic: The load of the NIC that transfers use, such as `NicSignal([PortId("mlx5_0")])`; None: the NIC isn't measured.
+        nic: The load of the NIC that transfers use, such as `nic_signal(choose_nics(read_topology(), os.environ))` or
+            `NicSignal([PortId("mlx5_0")])`; None: the NIC isn't measured.
         metrics_url: Address of the engine's metrics; "" for none. None: what MX_P2P_RUNTIME_METRICS_URL holds. An address there
             that isn't one is logged, and the signal is unknown: a source must start whatever its environment holds.
         environ: The process's environment; None: `os.environ`.
@@ -66,7 +67,7 @@ def make_source_load_provider(
             if metrics_url is not None:
                 raise
             _log.warning("%s: %s; the load of the engine is unknown", METRICS_URL_VARIABLE, error)
-            signals["serving"] = _BadAddress(str(error))
+            signals["serving"] = UnknownSignal(SignalReason.BAD_ADDRESS, str(error))
     provider = SourceLoadProvider(
         signals,
         blend=blend,
@@ -77,16 +78,3 @@ def make_source_load_provider(
     )
     provider()
     return provider
-
-
-@dataclass(frozen=True, slots=True)
-class _BadAddress:
-    """A signal that can't be read before somebody mends the environment."""
-
-    fault: str
-
-    def read(self) -> SignalReading:
-        return SignalReading(None, SignalReason.BAD_ADDRESS, detail=self.fault)
-
-    def close(self) -> None:
-        """Nothing is held."""

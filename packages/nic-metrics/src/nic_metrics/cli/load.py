@@ -9,14 +9,16 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from nic_metrics.cli._output import number, print_columns, print_json
+from nic_metrics.cli._ports import DEFAULT_SYSFS, class_directory
 from nic_metrics.cli._usage import UsageError, selected
 from nic_metrics.interfaces import Signal
-from nic_metrics.nic_signal import Combine, NicSignal
-from nic_metrics.ports import DEFAULT_ROOT, PortId
+from nic_metrics.nic_choice import choose_nics
+from nic_metrics.nic_signal import NicSignal, nic_signal
 from nic_metrics.provider import SourceLoad, SourceLoadProvider
 from nic_metrics.scraper import ServingLoadScraper
 from nic_metrics.serving_load import ServingLoadReader
 from nic_metrics.source_load import METRICS_URL_VARIABLE
+from nic_metrics.topology import read_topology
 
 SCHEMA = "nic-metrics.load/1"
 _TITLES = ("SIGNAL", "LOAD", "AGE", "REASON", "DETAIL")
@@ -25,8 +27,10 @@ _TITLES = ("SIGNAL", "LOAD", "AGE", "REASON", "DETAIL")
 def run_load(
     *,
     device: Annotated[tuple[str, ...], Parameter(negative="")] = (),
-    busiest: Annotated[bool, Parameter(negative="")] = False,
-    root: Path = Path(DEFAULT_ROOT),
+    busiest_of: Annotated[tuple[str, ...], Parameter(negative="")] = (),
+    gpu: str | None = None,
+    nic: bool = True,
+    root: Path = DEFAULT_SYSFS,
     url: str | None = None,
     engine: int | None = None,
     dp_rank: int | None = None,
@@ -35,13 +39,16 @@ def run_load(
 ) -> int:
     """Print the one load that a weight source would publish, and where it came from.
 
-    It asks the engine, and measures the NIC over an interval. Exits 1 when the
-    load is unknown.
+    It measures the NIC that transfers use over an interval, and asks the engine.
+    Which NIC that is say the flags, or MX_RDMA_NIC_PIN and UCX_NET_DEVICES.
+    Exits 1 when the load is unknown.
 
     Args:
-        device: A NIC that transfers use, as DEVICE or DEVICE:PORT. May be repeated for several rails.
-        busiest: The transfers use one of the devices, it isn't known which: the busiest counts.
-        root: The class directory, or a tree that was captured.
+        device: A port that transfers use, such as mlx5_0:1. May be repeated for several rails.
+        busiest_of: A port that transfers may use, where nothing says which they do: the busiest counts. May be repeated.
+        gpu: PCI address of the GPU, for a pin that goes by it.
+        nic: Measure the NIC, or leave it out.
+        root: What stands for /sys: the host's, mounted elsewhere, or a tree that was captured.
         url: Address of the engine's metrics; by default what MX_P2P_RUNTIME_METRICS_URL holds.
         engine: Count only series with this label `engine`.
         dp_rank: Count only series with this label `dp_rank`.
@@ -51,15 +58,14 @@ def run_load(
     if not 0 < interval_seconds <= _LONGEST_SECONDS:
         raise UsageError(f"--interval {interval_seconds:g} is not above 0 and at most {_LONGEST_SECONDS:g}")
     signals: dict[str, Signal] = {}
-    if device:
-        ports = [_port(text) for text in device]
-        signals["nic"] = NicSignal(ports, combine=Combine.BUSIEST if busiest else Combine.RAILS, root=root)
+    if nic:
+        topology = read_topology(root, root=class_directory(root))
+        choice = choose_nics(topology, os.environ, gpu=gpu, devices=device or None, busiest_of=busiest_of or None)
+        signals["nic"] = nic_signal(choice, root=class_directory(root))
     address = os.environ.get(METRICS_URL_VARIABLE, "") if url is None else url
     if address:
         signals["serving"] = _asked_once(address, ServingLoadReader(select=selected(engine, dp_rank)))
-    if not signals:
-        raise UsageError(f"nothing to measure: give --device or --url, or set {METRICS_URL_VARIABLE}")
-    if device:
+    if isinstance(signals.get("nic"), NicSignal):
         time.sleep(interval_seconds)
     provider = SourceLoadProvider(signals)
     try:
@@ -76,13 +82,6 @@ def _asked_once(address: str, reader: ServingLoadReader) -> ServingLoadScraper:
     # A closed one starts no thread.
     scraper.close()
     return scraper
-
-
-def _port(text: str) -> PortId:
-    name, colon, port = text.partition(":")
-    if colon and not (port.isascii() and port.isdecimal()):
-        raise UsageError(f"--device {text} is not DEVICE or DEVICE:PORT, such as mlx5_0:1")
-    return PortId(name, int(port) if colon else 1)
 
 
 def _print(load: SourceLoad, *, json_lines: bool) -> None:
