@@ -56,7 +56,7 @@ SEEN: tuple[tuple[str, str, float | None], ...] = (
 
 def exposition(name: str, position: float) -> str:
     """Return a text of about 170 kB with one gauge, at so much of its length."""
-    labels = 'engine="0",model_name="m"'
+    labels = 'model_name="model"'
     buckets = [f'vllm:request_latency_bucket{{le="{n}",{labels}}} {n % 7}' for n in range(3_000)]
     buckets.insert(int(position * len(buckets)), f"# TYPE {name} gauge\n{name}{{{labels}}} 0.5")
     return "\n".join(buckets) + "\n"

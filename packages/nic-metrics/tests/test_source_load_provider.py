@@ -237,6 +237,14 @@ def test_explain_before_the_first_load_measures_and_afterwards_does_not() -> Non
     assert provider.explain().signals == {"nic": SignalReading(0.75, None)}
 
 
+def test_explain_tells_how_old_a_reading_is_by_now() -> None:
+    clock = ManualClock()
+    provider, _ = provider_of(clock, serving=SignalReading(0.5, None, 5.0, "kv"))
+    provider()
+    clock.advance(30)
+    assert provider.explain().signals == {"serving": SignalReading(0.5, None, 35.0, "kv")}
+
+
 def test_closing_closes_every_signal_whatever_one_raises(caplog: pytest.LogCaptureFixture) -> None:
     provider, signals = provider_of(nic=OSError("stuck"), serving=0.5)
     provider.close()

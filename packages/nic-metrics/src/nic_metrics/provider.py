@@ -4,7 +4,7 @@ import logging
 import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Lock
 from types import MappingProxyType
 
@@ -23,7 +23,7 @@ class SourceLoad:
     Attributes:
         value: The load that is published, 0 to 1; None when it is unknown.
         reason: Why `value` is None, or why it isn't a load of now; None for a load of now.
-        signals: What each signal told, after the limits of age and range.
+        signals: What each signal told when the load was asked for, after the limits of age and range.
         blended: The blend of now, before smoothing; None when unknown.
         held_seconds: How long ago `value` was known, when it stands in for an unknown one; else None.
     """
@@ -94,8 +94,15 @@ class SourceLoadProvider:
         return self._measure().value
 
     def explain(self) -> SourceLoad:
-        """Tell how the last load came about; when none was asked for yet, that of now."""
-        return self._last or self._measure()
+        """Tell how the last load came about; when none was asked for yet, that of now. Ages are as of now."""
+        if self._last is None:
+            return self._measure()
+        load, at = self._last
+        since = max(0.0, self._clock() - at)
+        aged = {
+            name: replace(reading, age_seconds=reading.age_seconds + since) for name, reading in load.signals.items()
+        }
+        return replace(load, signals=MappingProxyType(aged))
 
     def close(self) -> None:
         """Close the signals. Never raises."""
@@ -109,7 +116,7 @@ class SourceLoadProvider:
         self._lock = Lock()
         self._reported: set[str] = set()
         self._known: tuple[float, float] | None = None
-        self._last: SourceLoad | None = None
+        self._last: tuple[SourceLoad, float] | None = None
 
     def _after_fork(self) -> None:
         self._start()
@@ -129,7 +136,7 @@ class SourceLoadProvider:
             else:
                 value, at = self._known
                 last = SourceLoad(value, reason, signals, None, now - at)
-            self._last = last
+            self._last = last, now
             return last
 
     def _read(self, name: str, signal: Signal) -> SignalReading:
