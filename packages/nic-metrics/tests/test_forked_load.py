@@ -17,8 +17,11 @@ provider = SourceLoadProvider({"nic": nic, "serving": serving}, hold_seconds=360
 while serving.read().value is None:
     time.sleep(0.01)
 print("parent", provider(), flush=True)
-with nic._lock, nic._sampler._lock, serving._lock, provider._lock:
-    child = os.fork()
+# As if other threads were at work, which the child hasn't got.
+locks = nic._lock, nic._sampler._lock, serving._lock, provider._lock
+for lock in locks:
+    lock.acquire()
+child = os.fork()
 if child == 0:
     provider()
     print("child", provider.explain().signals["nic"].reason, flush=True)
@@ -26,6 +29,8 @@ if child == 0:
         time.sleep(0.01)
     print("child", provider(), flush=True)
     os._exit(0)
+for lock in locks:
+    lock.release()
 os.waitpid(child, 0)
 print("parent", provider(), flush=True)
 provider.close()

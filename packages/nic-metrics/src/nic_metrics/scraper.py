@@ -63,7 +63,6 @@ class ServingLoadScraper:
         self._deadline_seconds = deadline_seconds
         self._max_bytes = max_bytes
         self._clock = clock
-        self._closed = False
         self._start()
         renew_after_fork(self)
 
@@ -100,10 +99,9 @@ class ServingLoadScraper:
 
     def close(self) -> None:
         """End the thread, and wait for a scrape that is under way, which takes no longer than its deadline."""
-        with self._lock:
-            self._closed = True
-            thread, self._thread = self._thread, None
         self._stop.set()
+        with self._lock:
+            thread, self._thread = self._thread, None
         if thread is not None:
             thread.join(self._deadline_seconds)
 
@@ -115,7 +113,7 @@ class ServingLoadScraper:
 
     def _start_thread(self) -> None:
         with self._lock:
-            if self._closed or (self._thread is not None and self._thread.is_alive()):
+            if self._stop.is_set() or (self._thread is not None and self._thread.is_alive()):
                 return
             stop = self._stop
             scraper = ref(self, lambda _: stop.set())
@@ -125,7 +123,10 @@ class ServingLoadScraper:
             self._thread.start()
 
     def _after_fork(self) -> None:
+        closed = self._stop.is_set()
         self._start()
+        if closed:
+            self._stop.set()
 
 
 def _run(scraper: "ref[ServingLoadScraper]", stop: Event, interval_seconds: float) -> None:
