@@ -127,7 +127,8 @@ class Samplers:
         package.__path__ = [str(metadata.distribution("modelexpress").locate_file("modelexpress"))]
         sys.modules["modelexpress"] = package
         sys.path.insert(0, str(SOURCE))
-        self._theirs, self._ours = import_module("modelexpress.nic_metrics"), import_module("nic_metrics")
+        self._theirs: Any = import_module("modelexpress.nic_metrics")
+        self._ours: Any = import_module("nic_metrics")
         print(f"modelexpress {metadata.version('modelexpress')} from {self._theirs.__file__}")
 
     def theirs(self, tree: Tree) -> Callable[[], float | None]:

@@ -3,8 +3,7 @@
     uv run python benchmarks/nic_scrape.py            # some ten seconds
     uv run python benchmarks/nic_scrape.py --short    # seconds
 
-An environment of its own holds modelexpress' wheel without its dependencies; only its `__init__`, which imports torch, is stood in
-for. Both are handed the same text of about 170 kB, 3,000 lines of it histogram buckets, with one gauge that they know; the wheel
+A folder of its own holds modelexpress' wheel without its dependencies; only its `__init__`, which imports torch, is stood in for. Both are handed the same text of about 170 kB, 3,000 lines of it histogram buckets, with one gauge that they know; the wheel
 looks for its five names one after the other, ours for all at once. Times are CPU microseconds of one reading, the least of several;
 fetching is left out.
 
@@ -18,10 +17,10 @@ import tempfile
 import time
 from collections.abc import Callable
 from importlib import import_module
-from pathlib import Path
 from types import ModuleType
 
-SOURCE = Path(__file__).parents[1] / "packages" / "nic-metrics" / "src"
+import nic_metrics
+
 MODELEXPRESS = "0.7.0"
 AIM = 3.0
 NAMES = (
@@ -80,8 +79,7 @@ def measure(seconds: float) -> None:
     package.__path__ = [str(metadata.distribution("modelexpress").locate_file("modelexpress"))]
     sys.modules["modelexpress"] = package
     theirs = import_module("modelexpress.runtime_load")
-    sys.path.insert(0, str(SOURCE))
-    reader = import_module("nic_metrics").ServingLoadReader()
+    reader = nic_metrics.ServingLoadReader()
     print(f"modelexpress {metadata.version('modelexpress')} from {theirs.__file__}")
 
     def their_load(text: str) -> float | None:
@@ -115,20 +113,15 @@ def measure(seconds: float) -> None:
 
 
 def main() -> None:
-    """Make the environment and measure in it."""
+    """Fetch the wheel and measure."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--short", action="store_true", help="a tenth of the time")
-    parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    if arguments.inside:
-        measure(0.1 if arguments.short else 1.0)
-        return
+    seconds = 0.1 if parser.parse_args().short else 1.0
     with tempfile.TemporaryDirectory() as folder:
-        python = str(Path(folder) / "bin" / "python")
-        subprocess.run(["uv", "venv", "--quiet", "--no-project", "--python", sys.executable, folder], check=True)
-        requirement = f"modelexpress=={MODELEXPRESS}"
-        subprocess.run(["uv", "pip", "install", "--quiet", "--no-deps", "--python", python, requirement], check=True)
-        subprocess.run([python, "-I", __file__, "--inside", *sys.argv[1:]], check=True)
+        wheel = f"modelexpress=={MODELEXPRESS}"
+        subprocess.run(["uv", "pip", "install", "--quiet", "--no-deps", "--target", folder, wheel], check=True)
+        sys.path.append(folder)
+        measure(seconds)
 
 
 if __name__ == "__main__":

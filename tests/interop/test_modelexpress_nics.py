@@ -1,21 +1,14 @@
 """Which NIC a GPU is pinned to, and what netlink says of it, beside modelexpress' own code from the released wheel.
 
-An isolated environment holds modelexpress 0.7.0 without its dependencies, protobuf and grpcio. A subprocess imports the real
-modules there, with stand-ins for torch and huggingface_hub, and reads the same trees and the same netlink messages as we do. It
-says in its first line what it ran and what it stood in for.
+Both read the same trees and the same netlink messages.
 """
 
-import json
-import os
-import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import pytest
+from modelexpress_wheel import Modelexpress, modelexpress_of
 from rdma_netlink_peer import FakeDevice, fake_kernel
 from topology_tree import TopologyTree
 
@@ -24,50 +17,15 @@ from nic_metrics import AffinityPolicy, NetlinkStatistics, PortId, affinity_map,
 # The first test of a fresh machine downloads wheels of 20 MB.
 pytestmark = pytest.mark.timeout(300)
 
-MODELEXPRESS = "0.7.0"
 STAND_INS = ["/dev", "/sys", "huggingface_hub", "huggingface_hub.constants", "netlink socket", "torch"]
-MACHINES = 100
+MACHINES = 60
 
 MODELEXPRESS_SIDE = """
-import importlib.abc, importlib.machinery, importlib.metadata, json, os, platform, socket, sys, types
-from pathlib import Path
-
-packages = Path(importlib.metadata.distribution("modelexpress").locate_file("modelexpress")).resolve()
-stood_in = ["/sys", "/dev", "netlink socket"]
-
-class StandIn(types.ModuleType):
-    __path__ = []
-
-    def __getattr__(self, name):
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return type(name, (), {"__class_getitem__": classmethod(lambda cls, key: cls)})
-
-class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    def find_spec(self, name, path, target=None):
-        if name.split(".")[0] not in ("torch", "huggingface_hub"):
-            return None
-        stood_in.append(name)
-        return importlib.machinery.ModuleSpec(name, self, is_package=True)
-
-    def create_module(self, spec):
-        return StandIn(spec.name)
-
-    def exec_module(self, module):
-        pass
-
-sys.meta_path.insert(0, Finder())
+import os, socket
 from modelexpress import nic_metrics, ucx_utils
 
-files = {m.__name__: m.__file__ for m in (sys.modules["modelexpress"], nic_metrics, ucx_utils)}
-for file in files.values():
-    assert Path(file).resolve().is_relative_to(packages), file
-print(json.dumps({
-    "modelexpress": importlib.metadata.version("modelexpress"),
-    "files": files,
-    "stand_ins": sorted(stood_in),
-    "python": platform.python_version(),
-}), flush=True)
+stood_in += ["/sys", "/dev", "netlink socket"]
+say_what_runs(nic_metrics, ucx_utils)
 
 class Elsewhere:
     "os and os.path, with /sys and /dev below another root."
@@ -147,50 +105,14 @@ def counters(device, port, answers):
     )
     return nic_metrics._nl_read_hw_counters(device, port)
 
-print(json.dumps({"pins": pins, "counters": counters}[sys.argv[1]](**json.load(sys.stdin))))
+answer({"pins": pins, "counters": counters})
 """
-
-
-class Modelexpress:
-    """Runs modelexpress in its environment."""
-
-    def __init__(self, environment: Path) -> None:
-        self._environment = environment
-
-    def run(self, command: str, arguments: dict[str, Any]) -> Any:
-        """Run a command and return what it found; what it ran has been checked and printed."""
-        environ = {name: value for name, value in os.environ.items() if not name.startswith(("MX_", "UCX_"))}
-        ended = subprocess.run(
-            [self._environment / "bin" / "python", "-I", "-c", MODELEXPRESS_SIDE, command],
-            input=json.dumps(arguments),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            check=True,
-            env=environ,
-            timeout=240,
-        )
-        first, last = ended.stdout.splitlines()
-        sys.stdout.write(first + "\n")
-        ran = json.loads(first)
-        assert (ran["modelexpress"], ran["stand_ins"]) == (MODELEXPRESS, STAND_INS)
-        for file in ran["files"].values():
-            assert "site-packages" in Path(file).relative_to(self._environment).parts
-        return json.loads(last)
 
 
 @pytest.fixture(scope="module")
 def modelexpress(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Modelexpress]:
-    environment = tmp_path_factory.mktemp("modelexpress") / "environment"
-    uv = os.environ.get("UV", "uv")
-    python = environment / "bin" / "python"
-    subprocess.run([uv, "venv", "--quiet", "--no-project", "--python", "3.11", environment], check=True, timeout=240)
-    requirements = [f"modelexpress=={MODELEXPRESS}", "protobuf>=6.33,<7", "grpcio", "typing-extensions"]
-    subprocess.run(
-        [uv, "pip", "install", "--quiet", "--no-deps", "--python", python, *requirements], check=True, timeout=240
-    )
-    yield Modelexpress(environment)
-    shutil.rmtree(environment)
+    with modelexpress_of(tmp_path_factory.mktemp("modelexpress"), MODELEXPRESS_SIDE, STAND_INS) as found:
+        yield found
 
 
 RATES = ["400 Gb/sec (4X NDR)\n"] * 6 + ["200 Gb/sec (4X HDR)\n", "400 Gb/s", "100000 Mb/sec", "garbage", "\n", None]
@@ -236,6 +158,7 @@ def random_machine(random: Random, root: Path) -> tuple[TopologyTree, list[str]]
             state=random.choice(("4: ACTIVE\n", "1: DOWN\n")),
             verbs=random.random() < 0.9,
             ports=random.choice([(1,), (1,), (1, 2), (2,)]),
+            below=random.choice((None, None, None, "virtio3")),
         )
     # What torch gives has no more than four digits of a domain in common use, and one that isn't on the bus is no GPU.
     return tree, [gpu[-1] for gpu in gpus]

@@ -111,6 +111,18 @@ def test_a_captured_machine_is_listed_like_the_machine(
         assert capsys.readouterr().out.splitlines() == printed(capsys, tree, *arguments)
 
 
+def test_a_device_of_the_same_numa_node_is_near_and_one_of_another_is_not(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tree = TopologyTree(tmp_path)
+    tree.gpu("pci0000:00", "0000:10:00.0", numa=0)
+    tree.gpu("pci0000:80", "0000:90:00.0", numa=2)
+    tree.nic("mlx5_0", "pci0000:40", "0000:41:00.0", numa=0)
+    tree.nic("mlx5_1", "pci0000:c0", "0000:c1:00.0", numa=1)
+    _, first, second = printed(capsys, tree)
+    assert (first.split()[-1], second.split()[-1]) == ("0", "-")
+
+
 def test_a_class_directory_alone_is_listed_without_places(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     NicTree(tmp_path).port("mlx5_0")
     assert run(["list", "--root", str(tmp_path)]) == 0

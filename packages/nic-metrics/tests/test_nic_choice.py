@@ -30,7 +30,7 @@ GPUS = ("0000:10:00.0", "0000:20:00.0", "0000:30:00.0", "0000:40:00.0")
 
 def nic(device: str, path: tuple[str, ...], gbps: int = 400) -> Nic:
     port = Port(PortId(device), None, None, None, LinkRate(gbps * 10**9), None)
-    return Nic(device, PciPlace(None, path), (port,), verbs=True, rate_text=f"{gbps} Gb/sec")
+    return Nic(device, PciPlace(path[-1] if path else None, path), (port,), verbs=True, rate_text=f"{gbps} Gb/sec")
 
 
 # Two GPUs beside each of two NICs, so that the policies differ; and a slower NIC for storage.

@@ -281,6 +281,18 @@ def test_a_failure_that_passes_keeps_the_window_open(tree: NicTree, kernel: Fake
     assert sampled().value == 0.5
 
 
+def test_a_failure_that_passes_does_not_lead_to_a_file_that_shows_less(
+    tree: NicTree, kernel: FakeKernel, sampled: Sampled
+) -> None:
+    tree.port("mlx5_4", {"counters/port_xmit_data": 0})
+    kernel.devices["mlx5_4"].ports[1] = {"rdma_tx_bytes": 0, "rdma_rx_bytes": 0}
+    assert sampled().source == "netlink/rdma_bytes"
+    kernel.answer = lambda sequence: [error(sequence, errno.EBUSY, b"")]
+    assert sampled() == Utilization(None, UnknownReason.NO_BYTE_COUNTER, link_bytes_per_second=LINK)
+    kernel.answer = None
+    assert sampled() == Utilization(0.0, None, 0.0, 0.0, LINK, "netlink/rdma_bytes")
+
+
 def test_one_direction_alone_is_measured_and_flagged(tree: NicTree, kernel: FakeKernel, sampled: Sampled) -> None:
     tree.port("mlx5_4")
     kernel.devices["mlx5_4"].ports[1] = {"rdma_rx_bytes": 0}

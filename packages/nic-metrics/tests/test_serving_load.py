@@ -1,6 +1,5 @@
 """The serving load in metrics texts as engines, proxies and agents have been seen to write them."""
 
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -26,6 +26,7 @@ from nic_metrics import (
     greatest_known,
     make_source_load_provider,
 )
+from nic_metrics.prometheus import make_registry
 
 UNSEEN = SignalReading(None, UnknownReason.NO_BYTE_COUNTER)
 ASLEEP = SignalReading(None, "sleeping", final=True)
@@ -394,3 +395,14 @@ def test_the_environment_of_the_process_counts_by_default(monkeypatch: pytest.Mo
     monkeypatch.setenv(METRICS_URL_VARIABLE, "ftp://x/")
     provider = make_source_load_provider()
     assert provider.explain().signals["serving"].reason == SignalReason.BAD_ADDRESS
+
+
+def test_signals_are_exported_with_their_age_and_unknown_ones_are_not() -> None:
+    clock = ManualClock()
+    provider, _ = provider_of(clock, nic=UNSEEN, serving=SignalReading(0.5, None, 5.0, "kv"))
+    provider()
+    clock.advance(10)
+    registry = make_registry([], source_load=lambda: provider.explain().signals)
+    assert registry.get_sample_value("nic_metrics_source_load_ratio", {"signal": "serving"}) == 0.5
+    assert registry.get_sample_value("nic_metrics_source_load_age_seconds", {"signal": "serving"}) == 15.0
+    assert registry.get_sample_value("nic_metrics_source_load_ratio", {"signal": "nic"}) is None

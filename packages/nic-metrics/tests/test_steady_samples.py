@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from nic_tree import ManualClock, NicTree
 
@@ -105,10 +105,11 @@ def test_whatever_comes_after_traffic_is_judged_as_the_arithmetic_judges_it(
 
 
 @given(
-    changes=st.lists(st.one_of(st.just({}), st.sampled_from(CHANGES)), max_size=12),
+    changes=st.lists(st.one_of(st.just({}), st.sampled_from(CHANGES)), min_size=4, max_size=9),
     source=st.sampled_from([WORDS, EXTENDED]),
     min_window_seconds=st.sampled_from([0.0, 0.1]),
 )
+@settings(max_examples=40)
 def test_every_history_is_judged_as_the_arithmetic_judges_it(
     changes: Sequence[dict[str, Any]], source: ByteSource, min_window_seconds: float
 ) -> None:

@@ -164,6 +164,12 @@ def test_d22_of_two_devices_in_sysfs_the_one_with_a_verbs_node_is_usable(tree: T
     ]
 
 
+def test_a_device_below_one_on_pci_has_its_path_and_no_address(tree: TopologyTree) -> None:
+    tree.nic("vio0", "pci0000:00", "0000:11:00.0", below="virtio3")
+    (nic,) = read_topology(tree.sys).nics
+    assert nic.place == PciPlace(None, ("pci0000:00", "0000:11:00.0"))
+
+
 def test_a_device_that_is_not_on_pci_has_no_address(tree: TopologyTree) -> None:
     directory = tree.sys / "class/infiniband/rxe0"
     (directory / "ports/1").mkdir(parents=True)

@@ -46,9 +46,16 @@ class TopologyTree:
         state: str = "4: ACTIVE\n",
         verbs: bool = True,
         ports: Sequence[int] = (1,),
+        below: str | None = None,
     ) -> None:
-        """Write an RDMA device; `verbs` says whether its node is in `/dev`, which lists one in any case."""
+        """Write an RDMA device.
+
+        `verbs` says whether its node, which sysfs lists in any case, is in `/dev`; `below` is a device of another bus that it
+        belongs to, on the device at the path.
+        """
         device = self.pci(path, numa)
+        if below is not None:
+            device /= below
         entry = device / "infiniband" / name
         for port in ports:
             directory = entry / "ports" / str(port)

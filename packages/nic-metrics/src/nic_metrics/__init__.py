@@ -15,6 +15,7 @@ from nic_metrics.errors import (
     LinkRateError,
     LinkRateProblem,
     MetricsUrlError,
+    MissingExtraError,
     NicChoiceError,
     NicMetricsError,
     PciAddressError,
@@ -50,7 +51,7 @@ from nic_metrics.ports import (
     read_port,
 )
 from nic_metrics.provider import SourceLoad, SourceLoadProvider
-from nic_metrics.sampler import PortSampler
+from nic_metrics.sampler import ByteTotals, PortSampler
 from nic_metrics.scrape import MetricsText, MetricsUrl
 from nic_metrics.scraper import ServingLoadScraper
 from nic_metrics.serving_load import (
@@ -80,6 +81,7 @@ __all__ = [
     "AffinityPolicy",
     "Blend",
     "ByteSource",
+    "ByteTotals",
     "ChoiceOrigin",
     "CodedState",
     "Combination",
@@ -97,6 +99,7 @@ __all__ = [
     "MetricsText",
     "MetricsUrl",
     "MetricsUrlError",
+    "MissingExtraError",
     "NetlinkStatistics",
     "Nic",
     "NicChoice",

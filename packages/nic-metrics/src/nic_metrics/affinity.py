@@ -12,7 +12,7 @@ from nic_metrics.pci import PciPlace, shared_depth
 from nic_metrics.ports import PortId, natural_order
 from nic_metrics.topology import Nic, Topology
 
-# modelexpress doesn't see PCI domains of more than four digits.
+# modelexpress doesn't see PCI domains of more than four digits, nor where a device hangs that isn't on PCI itself.
 _ITS_COMPONENT = re.compile(r"pci[0-9a-f]{4}:[0-9a-f]{2}|[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]", re.ASCII)
 
 
@@ -49,7 +49,7 @@ def _modelexpress(topology: Topology, min_rate_gbps: float | None) -> Mapping[st
     Eligible are devices without "bond" in their names that have a verbs node and a port 1 whose rate begins with a number, in
     whatever unit.
     """
-    rated = [(nic, rate) for nic in sorted(topology.nics, key=_device) if (rate := _its_rate(nic)) is not None]
+    rated = [(nic, rate) for nic in topology.nics if (rate := _its_rate(nic)) is not None]
     if not rated:
         return {}
     threshold = max(rate for _, rate in rated) if min_rate_gbps is None else min_rate_gbps
@@ -87,11 +87,9 @@ def _balanced_then_closest(topology: Topology, min_rate_gbps: float | None) -> M
     if not ports or not topology.gpus:
         return {}
     ports.sort(key=lambda pair: (natural_order(pair[1].device), pair[1].port))
-    each, left = divmod(len(topology.gpus), len(ports))
-    # Every port has `each` places, and one more that costs more than all else together, so that only the rest takes those.
-    places = [(number, False) for number in range(len(ports)) for _ in range(each)]
-    if left:
-        places += [(number, True) for number in range(len(ports))]
+    # Every port has its even share of places, and one more that costs more than all else together: only the rest takes those.
+    share = len(topology.gpus) // len(ports)
+    places = [(number, beyond) for number in range(len(ports)) for beyond in (*[False] * share, True)]
     costs = _costs(topology.gpus, ports, places)
     columns = cheapest(costs)
     return {str(gpu.address): ports[places[column][0]][1] for gpu, column in zip(topology.gpus, columns, strict=True)}
@@ -126,10 +124,6 @@ _POLICIES: Mapping[AffinityPolicy, Callable[[Topology, float | None], Mapping[st
 }
 
 
-def _device(nic: Nic) -> str:
-    return nic.device
-
-
 def _its_rate(nic: Nic) -> float | None:
     if "bond" in nic.device or not nic.verbs or all(port.id.port != 1 for port in nic.ports):
         return None
@@ -140,7 +134,7 @@ def _its_rate(nic: Nic) -> float | None:
 
 
 def _its_path(place: PciPlace) -> list[str]:
-    return [part for part in place.path if _ITS_COMPONENT.fullmatch(part)]
+    return [part for part in place.path if place.address is not None and _ITS_COMPONENT.fullmatch(part)]
 
 
 def _cross_socket(gpu: PciPlace, nic: PciPlace) -> bool:

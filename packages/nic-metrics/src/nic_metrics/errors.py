@@ -1,13 +1,14 @@
 """The errors of nic_metrics.
 
 NicMetricsError
-├── ExpositionError   a metrics text was cut off, or a line that was asked for can't be read
-├── LinkRateError     a port's `rate` names no capacity: the capacity is unknown
-├── MetricsUrlError   an address isn't that of a metrics text
-├── NicChoiceError    a setting that is to name a NIC can't be read, or two of them contradict each other
-├── PciAddressError   a text is no PCI address
-├── PortIdError       no port can have this name or number
-└── ScrapeError       an address gave no metrics text
+├── ExpositionError      a metrics text was cut off, or a line that was asked for can't be read
+├── LinkRateError        a port's `rate` names no capacity: the capacity is unknown
+├── MetricsUrlError      an address isn't that of a metrics text
+├── MissingExtraError    an optional dependency isn't installed
+├── NicChoiceError       a setting that is to name a NIC can't be read, or two of them contradict each other
+├── PciAddressError      a text is no PCI address
+├── PortIdError          no port can have this name or number
+└── ScrapeError          an address gave no metrics text
 """
 
 from enum import StrEnum
@@ -91,6 +92,20 @@ class LinkRateError(NicMetricsError, ValueError):
             f"link rate {read!r} names no capacity ({self.problem}): "
             "readable is a number above 0 in Gb/sec or Mb/sec, such as '400 Gb/sec (4X NDR)'"
         )
+
+
+class MissingExtraError(NicMetricsError, ImportError):
+    """An optional dependency isn't installed."""
+
+    def __init__(self, purpose: str, extra: str) -> None:
+        """Give what it is needed for and the extra that brings it."""
+        super().__init__(purpose, extra)
+        self.purpose = purpose
+        self.extra = extra
+
+    def __str__(self) -> str:
+        """Say what to install."""
+        return f"{self.purpose} needs the extra [{self.extra}]: pip install 'nic-metrics[{self.extra}]'"
 
 
 class NicChoiceError(NicMetricsError, ValueError):

@@ -243,7 +243,7 @@ def _by_map(
     if not ports:
         return _none(NoNicReason.NO_ELIGIBLE_NIC, f"the map {policy} finds no eligible NIC")
     if gpu not in ports:
-        return _none(NoNicReason.GPU_UNKNOWN, f"the map {policy} has no GPU at {gpu}")
+        return _none(NoNicReason.GPU_UNKNOWN, f"the map {policy} has no GPU at {gpu}: hand it to read_topology")
     port = ports[gpu]
     return _chosen((port,), origin, f"the map {policy} gives {gpu} {port.device}:{port.port}")
 

@@ -29,8 +29,9 @@ class PciPlace:
     """Where a device sits.
 
     Attributes:
-        address: Its PCI address, such as `0000:0f:00.0`; None for a device that isn't on PCI.
-        path: The root complex (`pci0000:00`), the bridges and the device, from the root down; empty when unknown.
+        address: Its PCI address, such as `0000:0f:00.0`; None for a device that isn't on PCI itself.
+        path: The root complex (`pci0000:00`), the bridges and the device, from the root down, as far as they are on PCI; empty when
+            unknown.
         numa_node: Number of its NUMA node, from 0; None when the kernel doesn't know.
     """
 

@@ -7,17 +7,29 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from threading import Lock
 from types import MappingProxyType
-from typing import Self
+from typing import NamedTuple, Self
 
 from nic_metrics._reading import HeldValue
 from nic_metrics._steady import SteadyPort, steady_after
-from nic_metrics.counters import CounterReader
+from nic_metrics.counters import ByteSource, CounterReader
 from nic_metrics.errors import LinkRateError
 from nic_metrics.interfaces import PortStatistics
 from nic_metrics.link_rate import parse_link_rate
 from nic_metrics.netlink import NetlinkStatistics
 from nic_metrics.ports import DEFAULT_ROOT, PortId, is_active, parse_state, port_directory
-from nic_metrics.utilization import PortSample, Utilization, measure, next_baseline
+from nic_metrics.utilization import PortSample, Utilization, all_ones, measure, next_baseline
+
+
+class ByteTotals(NamedTuple):
+    """Bytes that a port moved since its counters began, which may be any time before.
+
+    Attributes:
+        tx_bytes: Bytes sent; None when unknown: not readable, or standing at the counter's limit.
+        rx_bytes: Bytes received; None when unknown.
+    """
+
+    tx_bytes: int | None
+    rx_bytes: int | None
 
 
 class PortSampler:
@@ -73,6 +85,11 @@ class PortSampler:
                 measured[port] = held.sample(clock())
             return MappingProxyType(measured)
 
+    def totals(self) -> Mapping[PortId, ByteTotals]:
+        """Read every port's byte counters as they stand now; the windows of `sample` go on as if it hadn't been called."""
+        with self._lock:
+            return MappingProxyType({port: held.totals() for port, held in self._ports.items()})
+
     def enable(self) -> None:
         """Read files again that once answered EINVAL, and look for the preferred counters again."""
         with self._lock:
@@ -126,6 +143,12 @@ class _HeldPort:
             self._steady = steady_after(now, files, self._state, self._rate, self._min_window_seconds)
         return measured
 
+    def totals(self) -> ByteTotals:
+        counters = self._counters.read()
+        if counters is None:
+            return ByteTotals(None, None)
+        return ByteTotals(_total(counters.source, counters.tx), _total(counters.source, counters.rx))
+
     def enable(self) -> None:
         if self._steady is not None:
             self._leave_steady(self._steady)
@@ -144,6 +167,12 @@ class _HeldPort:
         counters, active, rate = self._counters.read(), self._state.read(), self._rate.read()
         present = counters is not None or self._state.data is not None or self._directory.is_dir()
         return PortSample(seconds, counters, rate, active, self._counters.cache_seconds(), present)
+
+
+def _total(source: ByteSource, values: tuple[int, ...] | None) -> int | None:
+    if values is None or not all_ones(source).isdisjoint(values):
+        return None
+    return sum(values) * source.bytes_per_count
 
 
 def _active(text: str) -> bool | None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from nic_metrics._reading import read_text
 from nic_metrics.gpus import list_gpus
-from nic_metrics.pci import DEFAULT_SYS_ROOT, PciPlace, read_numa_node, read_pci_place
+from nic_metrics.pci import DEFAULT_SYS_ROOT, PciPlace, read_numa_node, read_path
 from nic_metrics.ports import Port, PortId, SkippedDevice, list_ports, port_directory
 
 DEFAULT_DEV_ROOT = Path("/dev")
@@ -77,7 +77,7 @@ def read_topology(
     nics = (
         Nic(
             device,
-            _place(class_directory / device / "device", sys_root),
+            _place(class_directory / device / "device"),
             tuple(its_ports),
             _has_verbs(class_directory / device / "device", dev_root),
             read_text(port_directory(PortId(device), class_directory) / "rate"),
@@ -87,14 +87,11 @@ def read_topology(
     return Topology(list_gpus(sys_root, also=gpus), tuple(nics), inventory.skipped)
 
 
-def _place(device: Path, sys_root: str | os.PathLike[str]) -> PciPlace:
-    try:
-        address = device.resolve(strict=True).name
-    except (OSError, RuntimeError):
-        return PciPlace(None)
-    place = read_pci_place(address, sys_root)
-    # A device of another bus has no path there, and its own directory may still know the node.
-    return PciPlace(address if place.path else None, place.path, read_numa_node(device))
+def _place(device: Path) -> PciPlace:
+    path = read_path(device)
+    # A device of another bus, such as virtio's, may hang below one of PCI.
+    address = path[-1] if path and device.resolve().name == path[-1] else None
+    return PciPlace(address, path, read_numa_node(device))
 
 
 def _has_verbs(device: Path, dev_root: str | os.PathLike[str] | None) -> bool | None:

@@ -1,10 +1,7 @@
 """`nic-metrics watch`: how busy every port is, again and again."""
 
-import signal
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +9,7 @@ from cyclopts import Parameter
 
 from nic_metrics.cli._output import print_columns
 from nic_metrics.cli._ports import DEFAULT_SYSFS, check_interval, choose_ports, class_directory, rounds
+from nic_metrics.cli._signals import ended_by_sigterm
 from nic_metrics.cli._uses import TABLE_TITLES, UseLines, print_uses_json, table_rows
 from nic_metrics.ports import read_port
 from nic_metrics.sampler import PortSampler
@@ -48,7 +46,7 @@ def run_watch(
     if not ports:
         return 1
     lines, table = UseLines(ports), sys.stdout.isatty() and not dmon
-    with PortSampler(ports, root=directory, min_window_seconds=interval / 2) as sampler, _ended_by_sigterm():
+    with PortSampler(ports, root=directory, min_window_seconds=interval / 2) as sampler, ended_by_sigterm():
         for uses in rounds(sampler.sample, interval):
             if json_lines:
                 print_uses_json(SCHEMA, time.time(), uses)
@@ -59,17 +57,3 @@ def run_watch(
             else:
                 lines.print(time.time(), uses)
     return 0
-
-
-@contextmanager
-def _ended_by_sigterm() -> Iterator[None]:
-    """Let SIGTERM end the command as what was to be expected."""
-
-    def end(*_: object) -> None:
-        sys.exit(0)
-
-    before = signal.signal(signal.SIGTERM, end)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
