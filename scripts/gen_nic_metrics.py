@@ -7,9 +7,17 @@ from enum import StrEnum
 from functools import partial
 
 from generated_table import GeneratedDocument
-from nic_metrics import LinkRateProblem, SkipReason, UnknownReason
+from nic_metrics import (
+    LinkRateProblem,
+    NoNicReason,
+    ScrapeProblem,
+    ServingLoadReason,
+    SignalReason,
+    SkipReason,
+    UnknownReason,
+)
 
-ENUMS = (UnknownReason, SkipReason, LinkRateProblem)
+ENUMS = (UnknownReason, SkipReason, LinkRateProblem, NoNicReason, ServingLoadReason, ScrapeProblem, SignalReason)
 
 
 def table(reasons: type[StrEnum]) -> str:

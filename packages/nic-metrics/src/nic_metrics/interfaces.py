@@ -1,9 +1,10 @@
-"""What nic_metrics consumes from others; only the shapes, so that nothing of theirs is imported."""
+"""What nic_metrics consumes from others: only the shapes, so that nothing of theirs is imported."""
 
 from collections.abc import Mapping
 from typing import Protocol
 
 from nic_metrics.ports import PortId
+from nic_metrics.signals import SignalReading
 
 
 class CudaProperties(Protocol):
@@ -41,3 +42,13 @@ class PortStatistics(Protocol):
 
     def close(self) -> None:
         """Let go of what is held open; the next read opens it again."""
+
+
+class Signal(Protocol):
+    """Something that tells a load. May be read by several threads at once."""
+
+    def read(self) -> SignalReading:
+        """Tell the load as it is known now. Must not wait for anybody."""
+
+    def close(self) -> None:
+        """Let go of what is held. May be called again."""
