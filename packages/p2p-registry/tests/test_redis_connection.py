@@ -23,7 +23,6 @@ from p2p_registry import (
     UpdateOutcome,
     open_backend,
 )
-from p2p_registry.redis_backend import RedisBackend
 from p2p_registry.wire import (
     PublishMetadataRequest,
     SourceIdentity,
@@ -264,33 +263,27 @@ class Source:
 
 async def test_a_killed_server_that_keeps_a_log_loses_nothing_acknowledged() -> None:
     with RedisServer("--appendonly", "yes", "--appendfsync", "always") as server:
-        replicas = [RedisBackend(f"redis://127.0.0.1:{server.port}"), RedisBackend(f"unix://{server.socket}")]
-        sources = [Source(f"w{n}", replicas[n % 2]) for n in range(10)]
-        working = asyncio.Semaphore(0)
-        running = asyncio.gather(*(source.run(working) for source in sources))
-        for _ in range(500):
-            await working.acquire()
-        server.kill()
-        await running
-        acknowledged = {source.key: source.acknowledged for source in sources}
+        async with opened(f"redis://127.0.0.1:{server.port}") as one, opened(f"unix://{server.socket}") as other:
+            sources = [Source(f"w{n}", (one, other)[n % 2]) for n in range(10)]
+            working = asyncio.Semaphore(0)
+            running = asyncio.gather(*(source.run(working) for source in sources))
+            for _ in range(500):
+                await working.acquire()
+            while not all(source.acknowledged for source in sources):
+                await working.acquire()
+            server.kill()
+            await running
+            server.start()
 
-        server.start()
-        for replica in replicas:
-            found = {summary.key: summary.state for summary in await replica.summaries(None)}
-            for where, updated_at_ms in acknowledged.items():
-                assert updated_at_ms == 0 or found[where].updated_at_ms >= updated_at_ms
-        assert sum(updated_at_ms > 0 for updated_at_ms in acknowledged.values()) >= 1
-        for source in sources:
-            if source.acknowledged:
-                whole = await replicas[0].get(SOURCE, source.key.worker_id)
-                assert whole is not None
-                assert whole.metadata == record(source.key).metadata
-        # The connections of before are replaced without a failed call.
-        again = asyncio.gather(*(source.run(asyncio.Semaphore()) for source in sources))
-        server.kill()
-        await again
-        for replica in replicas:
-            await replica.aclose()
+            # On the connections of before, which are replaced without a failed call.
+            for replica in (one, other):
+                found = {summary.key: summary.state for summary in await replica.summaries(None)}
+                for source in sources:
+                    assert found[source.key].updated_at_ms >= source.acknowledged > 0
+                    whole = await replica.get(SOURCE, source.key.worker_id)
+                    assert whole is not None
+                    published = WorkerMetadata.FromString(record(source.key).metadata)
+                    assert WorkerMetadata.FromString(whole.metadata) == published
 
 
 async def test_a_killed_server_that_keeps_no_log_rejects_heartbeats_until_sources_publish_again() -> None:
