@@ -185,9 +185,7 @@ class RedisBackend:
             summaries, unreadable = summaries_of(source_id, attributes, rows)
             listed += summaries
             if unreadable:
-                _log.warning(
-                    "workers of source %s can't be read in Redis: %s", source_id, ", ".join(map(repr, unreadable))
-                )
+                _log.warning("workers of source %s can't be read in Redis: %s", source_id, ", ".join(unreadable))
         return listed
 
     async def _run(self, step: Awaitable[Any]) -> Any:
