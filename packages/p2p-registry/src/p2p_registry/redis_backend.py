@@ -32,6 +32,8 @@ from p2p_registry.redis_layout import (
     worker_key,
 )
 
+__all__ = ["RedisBackend"]
+
 _log = logging.getLogger(__name__)
 
 _FORMS = (

@@ -23,15 +23,8 @@ from typing import Any, NamedTuple
 
 from google.protobuf.message import DecodeError
 
-from p2p_registry.records import (
-    SourceStatus,
-    WorkerKey,
-    WorkerRecord,
-    WorkerState,
-    WorkerSummary,
-    layout_signature_of,
-    training_step_of,
-)
+from p2p_registry import records
+from p2p_registry.records import SourceStatus, WorkerKey, WorkerRecord, WorkerState, WorkerSummary
 from p2p_registry.redis_metadata import metadata_members, metadata_of
 from p2p_registry.wire import SourceIdentity
 
@@ -169,7 +162,9 @@ class _Shown(NamedTuple):
 def _shown(attributes: bytes | None) -> _Shown:
     members = {} if attributes is None else _object(attributes)
     extra = _texts(members.get("extra_parameters", {}))
-    return _Shown(_a_text(members.get("model_name", "")), training_step_of(extra), layout_signature_of(extra))
+    return _Shown(
+        _a_text(members.get("model_name", "")), records.training_step_of(extra), records.layout_signature_of(extra)
+    )
 
 
 def _summary(key: WorkerKey, shown: _Shown, latest: Mapping[str, Any]) -> WorkerSummary:
