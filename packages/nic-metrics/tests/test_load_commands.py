@@ -120,7 +120,7 @@ def test_load_shows_every_signal_and_the_one_load(tree: NicTree, capsys: pytest.
         assert len(server.requests) == 1
     titles, nic, engine, load = capsys.readouterr().out.splitlines()
     assert titles.split() == ["SIGNAL", "LOAD", "AGE", "REASON", "DETAIL"]
-    assert nic.split() == ["nic", "0.000", "0.0s", "mlx5_0:1", "0.000", "by", "counters"]
+    assert nic.split()[:2] + nic.split()[3:] == ["nic", "0.000", "mlx5_0:1", "0.000", "by", "counters"]
     assert engine.split()[::3] == ["serving", "sglang:token_usage"]
     assert load.split() == ["load", "0.250"]
 
@@ -132,10 +132,9 @@ def test_load_of_a_nic_that_cannot_be_seen_is_unknown_in_json(
     for flag in ("--device", "--busiest-of"):
         assert run(["load", *flags, flag, "mlx5_0:1", flag, "mlx5_9:2"]) == 1
         detail = "mlx5_0:1 0.000, mlx5_9:2 port_missing" + (" by counters" if flag == "--device" else "")
-        shown = json.loads(capsys.readouterr().out)
-        # What passes between measuring and printing.
-        assert shown["signals"]["nic"].pop("age_seconds") >= 0
-        assert shown == {
+        told = json.loads(capsys.readouterr().out)
+        assert 0 <= told["signals"]["nic"].pop("age_seconds") < 30
+        assert told == {
             "schema": "nic-metrics.load/1",
             "load": None,
             "reason": "all_unknown",

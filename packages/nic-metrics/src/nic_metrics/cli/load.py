@@ -90,7 +90,7 @@ def _print(load: SourceLoad, *, json_lines: bool) -> None:
             name: {
                 "load": reading.value,
                 "reason": reading.reason,
-                "age_seconds": reading.age_seconds,
+                "age_seconds": round(reading.age_seconds, 3),
                 "detail": reading.detail,
             }
             for name, reading in load.signals.items()
