@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 from nic_tree import ManualClock, NicTree
+from topology_tree import TopologyTree
 
-from nic_metrics import PortId, PortSampler, list_ports
+from nic_metrics import PortId, PortSampler, list_ports, read_topology
 from nic_metrics._aliases import Aliases
 from nic_metrics.capture import CaptureError, capture_tree
 
@@ -100,6 +101,27 @@ def test_places_in_the_pci_tree_and_verbs_nodes_are_kept(machine: Path, tmp_path
     assert device.joinpath("numa_node").read_text() == "1\n"
     assert [node.name for node in device.joinpath("infiniband_verbs").iterdir()] == ["uverbs0"]
     assert (got.gpus, pci.joinpath("0000:10:00.0/class").read_text()) == (1, "0x030200\n")
+
+
+def test_a_captured_tree_has_the_topology_of_the_machine(tmp_path: Path) -> None:
+    tree = TopologyTree(tmp_path)
+    tree.gpu("pci0000:00", "0000:00:01.0", "0000:10:00.0")
+    tree.gpu("pci0000:80", "0000:80:01.0", "0000:90:00.0", numa=1)
+    tree.nic("mlx5_0", "pci0000:00", "0000:00:01.0", "0000:0f:00.0")
+    tree.nic("mlx5_1", "pci0000:80", "0000:80:01.0", "0000:8f:00.0", numa=1, ports=(1, 2))
+    tree.nic("vio0", "pci0000:00", "0000:11:00.0", below="virtio3")
+    got = capture_tree(tmp_path / "copy", sys_root=tree.sys)
+    was = read_topology(tree.sys, dev_root=None)
+    assert [nic.place.path[-1] for nic in was.nics] == ["0000:0f:00.0", "0000:8f:00.0", "0000:11:00.0"]
+    assert read_topology(got.directory, dev_root=None) == was
+
+
+def test_a_tree_without_links_is_copied_as_it_is(tmp_path: Path) -> None:
+    tree = NicTree(tmp_path / "sys/class/infiniband")
+    tree.port("mlx5_0")
+    write(tree.root / "mlx5_0/device/numa_node", "1\n")
+    got = capture_tree(tmp_path / "copy", sys_root=tmp_path / "sys")
+    assert everything(got.directory) == everything(tmp_path / "sys")
 
 
 def test_no_address_and_no_name_of_the_node_is_told(machine: Path, tmp_path: Path) -> None:

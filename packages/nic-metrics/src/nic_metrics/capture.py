@@ -142,16 +142,18 @@ class _Copy:
         self._place(entry / "device", copy / "device")
 
     def _place(self, device: Path, link: Path) -> None:
-        """Copy the PCI device of an RDMA device."""
-        try:
-            address = device.readlink().name
-        except OSError:
+        """Copy the device that an RDMA device belongs to: one on PCI, or of another bus, such as virtio's, below one on PCI."""
+        if not device.exists():
             return
-        place = self._pci(address)
+        real = device.resolve()
+        place = self._pci(real.name)
         if place is None:
-            return
-        # Ending in the address, which readers take from it, although it leads upwards.
-        link.symlink_to(f"{os.path.relpath(place.parent, link.parent)}/{address}")
+            place = self._target / self._inside(device) if device.is_symlink() else link
+            place.mkdir(parents=True, exist_ok=True)
+            self._copy(device, place, _PCI_FILES, ())
+        if place != link:
+            # Ending in the name, which readers take from it, although it leads upwards.
+            link.symlink_to(f"{os.path.relpath(place.parent, link.parent)}/{real.name}")
         for node in _entries(device / "infiniband_verbs"):
             if node.name.startswith("uverbs"):
                 (place / "infiniband_verbs" / node.name).mkdir(parents=True, exist_ok=True)
