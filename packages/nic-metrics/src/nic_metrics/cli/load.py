@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from nic_metrics.cli._output import number, print_columns, print_json
 from nic_metrics.cli._ports import DEFAULT_SYSFS, class_directory
-from nic_metrics.cli._usage import UsageError, selected
+from nic_metrics.cli._usage import UsageError, check_timeout, selected
 from nic_metrics.interfaces import Signal
 from nic_metrics.nic_choice import choose_nics
 from nic_metrics.nic_signal import NicSignal, nic_signal
@@ -35,6 +35,7 @@ def run_load(
     engine: int | None = None,
     dp_rank: int | None = None,
     interval_seconds: Annotated[float, Parameter(name="--interval")] = 1.0,
+    timeout_seconds: Annotated[float, Parameter(name="--timeout")] = 1.0,
     json_lines: Annotated[bool, Parameter(name="--json", negative="")] = False,
 ) -> int:
     """Print the one load that a weight source would publish, and where it came from.
@@ -53,10 +54,12 @@ def run_load(
         engine: Count only series with this label `engine`.
         dp_rank: Count only series with this label `dp_rank`.
         interval_seconds: Time over which the NIC is measured.
+        timeout_seconds: Longest time for the engine's whole answer.
         json_lines: Print one JSON object.
     """
     if not 0 < interval_seconds <= _LONGEST_SECONDS:
         raise UsageError(f"--interval {interval_seconds:g} is not above 0 and at most {_LONGEST_SECONDS:g}")
+    check_timeout(timeout_seconds)
     signals: dict[str, Signal] = {}
     if nic:
         topology = read_topology(root, root=class_directory(root))
@@ -64,7 +67,8 @@ def run_load(
         signals["nic"] = nic_signal(choice, root=class_directory(root))
     address = os.environ.get(METRICS_URL_VARIABLE, "") if url is None else url
     if address:
-        signals["serving"] = _asked_once(address, ServingLoadReader(select=selected(engine, dp_rank)))
+        reader = ServingLoadReader(select=selected(engine, dp_rank))
+        signals["serving"] = _asked_once(ServingLoadScraper(address, reader=reader, deadline_seconds=timeout_seconds))
     if isinstance(signals.get("nic"), NicSignal):
         time.sleep(interval_seconds)
     provider = SourceLoadProvider(signals)
@@ -76,8 +80,7 @@ def run_load(
     return int(provider.explain().value is None)
 
 
-def _asked_once(address: str, reader: ServingLoadReader) -> ServingLoadScraper:
-    scraper = ServingLoadScraper(address, reader=reader)
+def _asked_once(scraper: ServingLoadScraper) -> ServingLoadScraper:
     scraper.scrape()
     # A closed one starts no thread.
     scraper.close()
