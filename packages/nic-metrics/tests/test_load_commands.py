@@ -179,3 +179,20 @@ def test_load_without_a_nic_is_the_engine_s(capsys: pytest.CaptureFixture[str]) 
     assert (told["load"], list(told["signals"])) == (0.9, ["serving"])
     assert run(["load", "--no-nic"]) == 1
     assert "no_signal" in capsys.readouterr().out
+
+
+def test_load_of_a_named_device_reads_nothing_of_others(tree: NicTree) -> None:
+    tree.port("mlx5_1", {"counters/port_xmit_data": 1, "counters/port_rcv_data": 1})
+    opened: list[str] = []
+    listening = True
+
+    def note(event: str, arguments: tuple[object, ...]) -> None:
+        if listening and event in {"open", "os.listdir", "os.scandir"}:
+            opened.append(str(arguments[0]))
+
+    # It can't be taken away, but made deaf.
+    sys.addaudithook(note)
+    assert run(["load", "--device", "mlx5_0", "--root", str(tree.root), "--interval", "0.15"]) == 0
+    listening = False
+    assert any("mlx5_0" in path for path in opened)
+    assert [path for path in opened if "mlx5_1" in path or path == str(tree.root)] == []

@@ -18,7 +18,7 @@ from nic_metrics.provider import SourceLoad, SourceLoadProvider
 from nic_metrics.scraper import ServingLoadScraper
 from nic_metrics.serving_load import ServingLoadReader
 from nic_metrics.source_load import METRICS_URL_VARIABLE
-from nic_metrics.topology import read_topology
+from nic_metrics.topology import Topology, read_topology
 
 SCHEMA = "nic-metrics.load/1"
 _TITLES = ("SIGNAL", "LOAD", "AGE", "REASON", "DETAIL")
@@ -62,7 +62,8 @@ def run_load(
     check_timeout(timeout_seconds)
     signals: dict[str, Signal] = {}
     if nic:
-        topology = read_topology(root, root=class_directory(root))
+        # Of other devices than the named ones nothing is read.
+        topology = Topology((), ()) if device else read_topology(root, root=class_directory(root))
         choice = choose_nics(topology, os.environ, gpu=gpu, devices=device or None, busiest_of=busiest_of or None)
         signals["nic"] = nic_signal(choice, root=class_directory(root))
     address = os.environ.get(METRICS_URL_VARIABLE, "") if url is None else url
