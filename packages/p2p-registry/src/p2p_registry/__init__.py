@@ -19,7 +19,7 @@ from p2p_registry.interfaces import Backend, UpdateOutcome
 from p2p_registry.listing import HEARTBEAT_TIMEOUT_MS
 from p2p_registry.memory import MemoryBackend
 from p2p_registry.reaper import REMOVAL_TIMEOUT_MS, Reaped
-from p2p_registry.records import SourceStatus, WorkerKey, WorkerRecord, WorkerState, WorkerSummary
+from p2p_registry.records import PodReference, SourceStatus, WorkerKey, WorkerRecord, WorkerState, WorkerSummary
 from p2p_registry.service import RegistryService
 from p2p_registry.source_id import mx_source_id
 
@@ -34,6 +34,7 @@ __all__ = [
     "MemoryBackend",
     "MissingExtraError",
     "P2PRegistryError",
+    "PodReference",
     "Reaped",
     "RegistryService",
     "RegistryUnreachableError",
