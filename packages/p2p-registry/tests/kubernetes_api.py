@@ -184,8 +184,8 @@ class KubernetesApi:
             while True:
                 await self._answer(await _read(reader), writer)
                 await writer.drain()
-        except (asyncio.IncompleteReadError, ConnectionError):
-            pass
+        except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
+            pass  # the client or the server ends
         finally:
             self._serving.discard(task)
             writer.close()

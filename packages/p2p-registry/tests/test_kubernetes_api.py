@@ -227,7 +227,11 @@ async def test_a_patch_that_changes_nothing_keeps_the_version(ask: Client) -> No
 
 async def test_an_update_of_the_status_is_checked_too(ask: Client) -> None:
     await ask.make()
-    for status, code in (({"load": "0.5"}, 422), ({"since": "yesterday"}, 422), ({"since": "2026-01-02T03:04:05.6Z"}, 200)):
+    for status, code in (
+        ({"load": "0.5"}, 422),
+        ({"since": "yesterday"}, 422),
+        ({"since": "2026-01-02T03:04:05.6Z"}, 200),
+    ):
         assert (await ask("PATCH", f"{PATH}/t/status", {"status": status}))[0] == code
 
 
@@ -252,7 +256,12 @@ async def test_a_deletion_has_preconditions(ask: Client) -> None:
 async def test_what_lost_its_owner_is_collected(ask: Client, api: KubernetesApi) -> None:
     uid = (await ask.make())["metadata"]["uid"]
     for name, owners in (("owned", [{"apiVersion": "v1", "kind": "Thing", "name": "t", "uid": uid}]), ("free", [])):
-        new = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "ownerReferences": owners}, "data": {}}
+        new = {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": name, "ownerReferences": owners},
+            "data": {},
+        }
         assert (await ask("POST", CONFIG_MAPS, new))[0] == 201
     api.collect_garbage()
     assert set(api.config_maps()) == {"owned", "free"}

@@ -24,7 +24,13 @@ from p2p_registry.kubernetes.objects import (
     states_patch,
     tensors_config_map,
 )
-from p2p_registry.wire import ArtifactSourceMetadata, SourceIdentity, TensorDescriptor, TensorSourceMetadata, WorkerMetadata
+from p2p_registry.wire import (
+    ArtifactSourceMetadata,
+    SourceIdentity,
+    TensorDescriptor,
+    TensorSourceMetadata,
+    WorkerMetadata,
+)
 
 Object = dict[str, Any]
 
@@ -276,7 +282,9 @@ def test_names_are_modelexpress_own_where_they_can_be_and_never_shared() -> None
     assert object_name(SOURCE, names[0].rpartition("-")[2]) not in names
 
 
-@pytest.mark.parametrize("source_id", ["", "0123456789abcde", "0123456789ABCDEF", "../../secrets/aaa", "0123456789abcde\n"])
+@pytest.mark.parametrize(
+    "source_id", ["", "0123456789abcde", "0123456789ABCDEF", "../../secrets/aaa", "0123456789abcde\n"]
+)
 def test_an_id_that_is_no_source_has_no_name_and_is_not_stored(source_id: str) -> None:
     assert object_name(source_id, "w") is None
     with pytest.raises(BackendError, match="16 hexadecimal digits"):
@@ -317,7 +325,9 @@ def test_content_that_makes_no_sense_is_told() -> None:
 
 def test_an_artifact_larger_than_an_integer_of_kubernetes_is_refused() -> None:
     worker = WorkerMetadata(artifact_source=ArtifactSourceMetadata(artifact_id="a", total_size=2**63))
-    with pytest.raises(BackendError, match=f"total_size={2**63} can't be stored: Kubernetes' integers end at {2**63 - 1}"):
+    with pytest.raises(
+        BackendError, match=f"total_size={2**63} can't be stored: Kubernetes' integers end at {2**63 - 1}"
+    ):
         published(of(worker, state()))
 
 
