@@ -27,6 +27,7 @@ _T = TypeVar("_T")
 _PAGE = 200
 _WATCH_SECONDS = 240  # after which the server ends a connection, and the next one goes on from there
 _ATTEMPTS = 4
+_TIMEOUT_SECONDS = 10.0  # of a connection and between two pieces of an answer; a watch has no limit between pieces
 
 _ModelMetadata = create_namespaced_resource(GROUP, VERSION, KIND, PLURAL)
 
@@ -59,10 +60,16 @@ class LightkubeApi:
             chosen = chosen._replace(user=user)
             verify = client_adapter.verify_cluster(chosen.cluster, user, chosen.abs_file)
             transport = _Transport(httpx2.AsyncHTTPTransport(verify=verify))
-            self._client = AsyncClient(chosen, namespace=namespace, transport=transport)
+            self._client = AsyncClient(
+                chosen, namespace=namespace, timeout=httpx2.Timeout(_TIMEOUT_SECONDS), transport=transport
+            )
             # For what lightkube's own client has no words for: the same connections, authentication and addresses.
-            parameters = client_adapter.ConnectionParams().httpx_params(chosen)
-            self._http = httpx2.AsyncClient(**parameters | {"transport": transport})
+            self._http = httpx2.AsyncClient(
+                base_url=chosen.cluster.server,
+                auth=client_adapter.user_auth(user),
+                timeout=_TIMEOUT_SECONDS,
+                transport=transport,
+            )
         except (LightkubeConfigError, OSError) as error:
             raise BackendError(
                 f"no Kubernetes cluster: {error}; run inside one with a service account, or set KUBECONFIG"
