@@ -4,9 +4,12 @@
 ask through `p2p_registry.client`; the messages are in `p2p_registry.wire`.
 """
 
+from p2p_registry.backends import open_backend
 from p2p_registry.errors import (
     BackendError,
+    InvalidBackendUrlError,
     InvalidIdentityError,
+    MissingExtraError,
     P2PRegistryError,
     RegistryUnreachableError,
     SourceGoneError,
@@ -26,8 +29,10 @@ __all__ = [
     "Backend",
     "BackendError",
     "BackendFramework",
+    "InvalidBackendUrlError",
     "InvalidIdentityError",
     "MemoryBackend",
+    "MissingExtraError",
     "P2PRegistryError",
     "Reaped",
     "RegistryService",
@@ -42,4 +47,5 @@ __all__ = [
     "WorkerState",
     "WorkerSummary",
     "mx_source_id",
+    "open_backend",
 ]

@@ -5,6 +5,8 @@ P2PRegistryError
 ├── SettingError                the value of a setting isn't allowed, by itself or beside another; nothing was started
 ├── CredentialFileError         a certificate, key or token file can't be used; nothing was started
 ├── BindError                   the address can't be listened on; nothing was started
+├── InvalidBackendUrlError      no store can be opened from a URL
+├── MissingExtraError           an optional dependency of the requested store is not installed
 ├── BackendError                the store behind the registry can't be reached, or refuses
 ├── RegistryUnreachableError    a call to the registry failed
 └── SourceGoneError             a listed source isn't there any more, or another process took its place
@@ -39,6 +41,20 @@ class CredentialFileError(P2PRegistryError):
 
 class BindError(P2PRegistryError, OSError):
     """An address can't be listened on; the message says why."""
+
+
+class InvalidBackendUrlError(P2PRegistryError, ValueError):
+    """A URL names no store; the message says what is allowed, and holds nothing of the URL that could be a password."""
+
+
+class MissingExtraError(P2PRegistryError, ImportError):
+    """A store was asked for whose optional dependency is absent; the message names the extra to install."""
+
+    def __init__(self, feature: str, extra: str) -> None:
+        """Name the store that was asked for and the extra that brings it."""
+        super().__init__(f"{feature} needs an optional dependency: pip install 'p2p-registry[{extra}]'")
+        self.feature = feature
+        self.extra = extra
 
 
 class BackendError(P2PRegistryError):

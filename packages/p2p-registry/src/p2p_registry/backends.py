@@ -1,0 +1,37 @@
+"""Opens the store that a URL names."""
+
+from collections.abc import Awaitable, Callable, Mapping
+
+from p2p_registry.errors import InvalidBackendUrlError
+from p2p_registry.interfaces import Backend
+from p2p_registry.memory import MemoryBackend
+
+
+async def open_backend(url: str) -> Backend:
+    """Open the store that `url` names, for the event loop that runs; `Backend.aclose` ends it.
+
+    - `memory`: in this process, forgotten when it ends.
+
+    Args:
+        url: One of the above.
+
+    Raises:
+        InvalidBackendUrlError: `url` names no store.
+    """
+    scheme = url.partition(":")[0]
+    opener = _OPENERS.get(scheme)
+    if opener is None:
+        # Only what stands before the colon: a password may come after it.
+        raise InvalidBackendUrlError(f"{scheme!r} is no kind of store; {', '.join(_OPENERS)} are")
+    return await opener(url)
+
+
+async def _open_memory(url: str) -> Backend:
+    if url != "memory":
+        raise InvalidBackendUrlError("a store in memory is given as memory")
+    return MemoryBackend()
+
+
+_OPENERS: Mapping[str, Callable[[str], Awaitable[Backend]]] = {
+    "memory": _open_memory,
+}
