@@ -115,13 +115,13 @@ class RegistryServer:
         """
         config = self._config
         certificates, tokens = await asyncio.to_thread(_open_files, config)
+        await check_bindable("listen", config.listen)
         if certificates is None and not is_loopback(config.listen):
             _log.warning(
                 "the registry is served in plaintext on %s: whoever reaches it can list, publish and overwrite sources; "
                 "give tls_cert_file and tls_key_file, or listen on 127.0.0.1",
                 config.listen,
             )
-        await check_bindable("listen", config.listen)
         limit = None if config.max_requests_per_second is None else RateLimit(config.max_requests_per_second)
         limits = {"grpc.max_receive_message_length": config.max_message_bytes, "grpc.so_reuseport": 0}
         self._grpc = grpc.aio.server(options=tuple({**dict(CHANNEL_OPTIONS), **limits}.items()))
