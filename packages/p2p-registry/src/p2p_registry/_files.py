@@ -51,29 +51,27 @@ class Kept(Generic[_Content]):
         """
         self._read = read
         self.content: _Content = read()
-        self._seen: _Content | str = self.content
+        self._seen: tuple[_Content, str | None] = (self.content, None)
         self._told: str | None = None
 
     def refresh(self) -> bool:
         """Look once more, and return whether there is new content."""
-        seen: _Content | str
         try:
-            seen = self._read()
+            seen: tuple[_Content, str | None] = (self._read(), None)
         except CredentialFileError as error:
-            seen = str(error)
+            seen = (self.content, str(error))
         certain, self._seen = seen == self._seen, seen
         if not certain:
             return False
-        if isinstance(seen, str):
-            if seen != self._told:
-                self._told = seen
-                _log.warning("%s; what was read before stands", seen)
-            return False
-        if self._told is not None:
-            self._told = None
-            _log.info("the files can be used again")
-        changed = seen != self.content
-        self.content = seen
+        content, fault = seen
+        if fault != self._told:
+            self._told = fault
+            if fault is None:
+                _log.info("the files can be used again")
+            else:
+                _log.warning("%s; what was read before stands", fault)
+        changed = content != self.content
+        self.content = content
         return changed
 
 

@@ -141,9 +141,9 @@ class RegistryServer:
         await self._grpc.start()
         self._run("registry-reaper", reap_forever(self._service))
         self._run("registry-health", self.health.look_forever())
-        files: list[Refreshable] = [each for each in (certificates, tokens) if each is not None]
-        if files:
-            self._run("registry-files", refresh_forever(files))
+        self._files: list[Refreshable] = [each for each in (certificates, tokens) if each is not None]
+        if self._files:
+            self._run("registry-files", refresh_forever(self._files))
         return self
 
     async def __aexit__(
