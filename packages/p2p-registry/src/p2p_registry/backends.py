@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 
-from p2p_registry.errors import InvalidBackendUrlError
+from p2p_registry.errors import InvalidBackendUrlError, MissingExtraError
 from p2p_registry.interfaces import Backend
 from p2p_registry.memory import MemoryBackend
 
@@ -11,12 +11,15 @@ async def open_backend(url: str) -> Backend:
     """Open the store that `url` names, for the event loop that runs; `Backend.aclose` ends it.
 
     - `memory`: in this process, forgotten when it ends.
+    - `redis://[USER:PASSWORD@]HOST[:PORT][/DB]`, `rediss://` with TLS, `unix://[USER:PASSWORD@]/PATH[?db=DB]`: Redis, dialled when
+      it is needed, so that a registry starts before its store; `Backend.ping` tells whether it is there. See `RedisBackend`.
 
     Args:
         url: One of the above.
 
     Raises:
         InvalidBackendUrlError: `url` names no store.
+        MissingExtraError: What the store needs isn't installed.
     """
     scheme = url.partition(":")[0]
     opener = _OPENERS.get(scheme)
@@ -32,6 +35,17 @@ async def _open_memory(url: str) -> Backend:
     return MemoryBackend()
 
 
+async def _open_redis(url: str) -> Backend:
+    try:
+        from p2p_registry.redis_backend import RedisBackend  # noqa: PLC0415 - redis is an optional dependency
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("a store in Redis", "redis") from error
+    return RedisBackend(url)
+
+
 _OPENERS: Mapping[str, Callable[[str], Awaitable[Backend]]] = {
     "memory": _open_memory,
+    "redis": _open_redis,
+    "rediss": _open_redis,
+    "unix": _open_redis,
 }
