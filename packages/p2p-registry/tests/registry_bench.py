@@ -21,6 +21,7 @@ from p2p_registry.wire import (
 
 COMMAND = str(Path(sys.executable).with_name("p2p-registry"))
 WAIT_SECONDS = 50
+SERVING, NOT_SERVING, SERVICE_UNKNOWN = b"\x08\x01", b"\x08\x02", b"\x08\x03"
 
 
 class Store(MemoryBackend):
@@ -77,6 +78,23 @@ async def dialled(address: str, credentials: grpc.ChannelCredentials | None = No
     )
     async with channel:
         yield channel
+
+
+def question(service: str) -> bytes:
+    """Return an encoded HealthCheckRequest."""
+    return b"\x0a" + bytes([len(service)]) + service.encode() if service else b""
+
+
+async def check(channel: grpc.aio.Channel, service: str = "") -> bytes:
+    """Ask `grpc.health.v1` once."""
+    call: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary("/grpc.health.v1.Health/Check")
+    return await call(question(service), timeout=WAIT_SECONDS)
+
+
+def watch(channel: grpc.aio.Channel, service: str = "") -> "grpc.aio.UnaryStreamCall[bytes, bytes]":
+    """Watch `grpc.health.v1`."""
+    method: grpc.aio.UnaryStreamMultiCallable[bytes, bytes] = channel.unary_stream("/grpc.health.v1.Health/Watch")
+    return method(question(service))
 
 
 class Served:

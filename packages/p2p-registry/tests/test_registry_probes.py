@@ -12,7 +12,19 @@ import grpc.aio
 import pytest
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
-from registry_bench import WAIT_SECONDS, Store, ask, beat, dialled, publish
+from registry_bench import (
+    NOT_SERVING,
+    SERVICE_UNKNOWN,
+    SERVING,
+    WAIT_SECONDS,
+    Store,
+    ask,
+    beat,
+    check,
+    dialled,
+    publish,
+    watch,
+)
 
 from p2p_registry import BackendError, RegistryService
 from p2p_registry import _health as health_module
@@ -32,23 +44,7 @@ from p2p_registry.wire import (
     WorkerMetadata,
 )
 
-SERVING, NOT_SERVING, SERVICE_UNKNOWN = b"\x08\x01", b"\x08\x02", b"\x08\x03"
 HERE = ServerConfig(listen="127.0.0.1:0")
-
-
-def question(service: str) -> bytes:
-    """Return an encoded HealthCheckRequest."""
-    return b"\x0a" + bytes([len(service)]) + service.encode() if service else b""
-
-
-async def check(channel: grpc.aio.Channel, service: str) -> bytes:
-    call: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary("/grpc.health.v1.Health/Check")
-    return await call(question(service), timeout=WAIT_SECONDS)
-
-
-def watch(channel: grpc.aio.Channel, service: str) -> "grpc.aio.UnaryStreamCall[bytes, bytes]":
-    method: grpc.aio.UnaryStreamMultiCallable[bytes, bytes] = channel.unary_stream("/grpc.health.v1.Health/Watch")
-    return method(question(service))
 
 
 async def test_the_server_is_alive_whatever_its_store_does_and_the_service_ready_while_it_answers() -> None:
