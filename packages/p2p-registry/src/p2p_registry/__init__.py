@@ -21,6 +21,7 @@ from p2p_registry.memory import MemoryBackend
 from p2p_registry.reaper import REMOVAL_TIMEOUT_MS, Reaped
 from p2p_registry.records import SourceStatus, WorkerKey, WorkerRecord, WorkerState, WorkerSummary
 from p2p_registry.service import RegistryService
+from p2p_registry.snapshot_backend import SnapshotBackend
 from p2p_registry.source_id import mx_source_id
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "Reaped",
     "RegistryService",
     "RegistryUnreachableError",
+    "SnapshotBackend",
     "SourceGoneError",
     "SourceIdentity",
     "SourceStatus",

@@ -63,7 +63,8 @@ class RedisBackend:
             InvalidBackendUrlError: `url` can't be read.
         """
         try:
-            _check(url)
+            # Releases before 6 don't look at the name on a certificate unless they are told to.
+            tls = {"ssl_check_hostname": True} if _scheme(url) == "rediss" else {}
             pool: BlockingConnectionPool = BlockingConnectionPool.from_url(
                 url,
                 max_connections=32,
@@ -72,6 +73,7 @@ class RedisBackend:
                 socket_connect_timeout=5,
                 protocol=2,
                 retry=Retry(ExponentialBackoff(cap=0.5, base=0.05), 1),
+                **tls,
             )
             # An option that it doesn't know would be found only by the first call.
             pool.connection_class(**pool.connection_kwargs)
@@ -198,12 +200,13 @@ class RedisBackend:
             raise BackendError(f"Redis at {self._where}: {text}") from error
 
 
-def _check(url: str) -> None:
-    """Refuse what redis-py takes for a default."""
+def _scheme(url: str) -> str:
+    """Return the scheme of a URL; what redis-py takes for a default is refused with a `ValueError`."""
     parts = urlsplit(url)
-    database = parts.scheme != "unix" and re.fullmatch(r"/?[0-9]*", parts.path)
-    if not url.startswith(f"{parts.scheme}://") or not (database or (parts.scheme == "unix" and len(parts.path) > 1)):
+    path = r"/.+" if parts.scheme == "unix" else r"/?[0-9]*"
+    if not url.startswith(f"{parts.scheme}://") or not re.fullmatch(path, parts.path):
         raise ValueError
+    return parts.scheme
 
 
 def _keys(source_id: str, worker_id: str) -> list[str]:

@@ -108,7 +108,8 @@ SUMMARIES = (
 local answer = {}
 for number, source in ipairs(KEYS) do
     local attributes, rows = false, {}
-    local fields = redis.call('HGETALL', source)
+    -- Another program may have a key that looks like a source's.
+    local fields = redis.call('TYPE', source).ok == 'hash' and redis.call('HGETALL', source) or {}
     for i = 1, #fields, 2 do
         if fields[i] == '__attributes__' then
             attributes = fields[i + 1]
