@@ -3,6 +3,7 @@
 P2PRegistryError
 ├── InvalidIdentityError        a source identity holds what the wire can't carry, or has no model name to be listed under
 ├── BackendError                the store behind the registry can't be reached, or refuses
+├── PublisherSettingError       a setting of a publisher is out of range
 ├── RegistryUnreachableError    a call to the registry failed
 └── SourceGoneError             a listed source isn't there any more, or another process took its place
 """
@@ -18,6 +19,10 @@ class InvalidIdentityError(P2PRegistryError, ValueError):
 
 class BackendError(P2PRegistryError):
     """A store failed; raised by backends, and answered by the service as modelexpress' clients expect."""
+
+
+class PublisherSettingError(P2PRegistryError, ValueError):
+    """A publisher can't work like that; the message names the setting, the value received and what is allowed."""
 
 
 class RegistryUnreachableError(P2PRegistryError):

@@ -1,5 +1,6 @@
-"""What the registry needs of a store."""
+"""What the registry needs of a store, and a publisher of a clock."""
 
+import asyncio
 from collections.abc import Sequence
 from enum import Enum
 from typing import Protocol
@@ -62,3 +63,13 @@ class Backend(Protocol):
 
     async def ping(self) -> None:
         """Return when the store answers."""
+
+
+class PublisherClock(Protocol):
+    """The time that a publisher works by."""
+
+    def monotonic(self) -> float:
+        """Return the seconds of a clock that never goes back."""
+
+    async def wait_until(self, when: float, stopping: asyncio.Event) -> None:
+        """Return when the clock shows `when` or `stopping` is set, whichever comes first."""
