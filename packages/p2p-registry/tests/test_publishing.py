@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from p2p_registry.errors import PublisherSettingError
+from p2p_registry.errors import SettingError
 from p2p_registry.publishing import (
     Answer,
     LoadReading,
@@ -157,7 +157,7 @@ def test_heartbeats_are_on_the_beat_whatever_calls_take(
     ],
 )
 def test_a_time_out_of_range_is_refused(name: str, value: float, told: str) -> None:
-    with pytest.raises(PublisherSettingError, match=told):
+    with pytest.raises(SettingError, match=told):
         PublisherSettings(**{name: value})  # type: ignore[arg-type] # one of the times
 
 

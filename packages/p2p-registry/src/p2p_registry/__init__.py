@@ -5,12 +5,15 @@
 `p2p_registry.wire`.
 """
 
+from p2p_registry.backends import open_backend
 from p2p_registry.errors import (
     BackendError,
+    InvalidBackendUrlError,
     InvalidIdentityError,
+    MissingExtraError,
     P2PRegistryError,
-    PublisherSettingError,
     RegistryUnreachableError,
+    SettingError,
     SourceGoneError,
 )
 from p2p_registry.identity import BackendFramework, SourceIdentity, SourceType
@@ -30,16 +33,18 @@ __all__ = [
     "Backend",
     "BackendError",
     "BackendFramework",
+    "InvalidBackendUrlError",
     "InvalidIdentityError",
     "MemoryBackend",
+    "MissingExtraError",
     "P2PRegistryError",
-    "PublisherSettingError",
     "PublisherSettings",
     "PublisherState",
     "Reaped",
     "Registration",
     "RegistryService",
     "RegistryUnreachableError",
+    "SettingError",
     "SourceGoneError",
     "SourceIdentity",
     "SourceStatus",
@@ -51,4 +56,5 @@ __all__ = [
     "WorkerSummary",
     "mx_source_id",
     "new_worker_id",
+    "open_backend",
 ]

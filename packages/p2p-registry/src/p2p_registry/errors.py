@@ -2,11 +2,17 @@
 
 P2PRegistryError
 ├── InvalidIdentityError        a source identity holds what the wire can't carry, or has no model name to be listed under
+├── SettingError                the value of a setting isn't allowed, by itself or beside another; nothing was started
+├── CredentialFileError         a certificate, key or token file can't be used; nothing was started
+├── BindError                   the address can't be listened on; nothing was started
+├── InvalidBackendUrlError      no store can be opened from a URL
+├── MissingExtraError           an optional dependency of the requested store is not installed
 ├── BackendError                the store behind the registry can't be reached, or refuses
-├── PublisherSettingError       a setting of a publisher is out of range
 ├── RegistryUnreachableError    a call to the registry failed
 └── SourceGoneError             a listed source isn't there any more, or another process took its place
 """
+
+from pathlib import Path
 
 
 class P2PRegistryError(Exception):
@@ -17,12 +23,42 @@ class InvalidIdentityError(P2PRegistryError, ValueError):
     """A source identity can't be used; the message names the field, the value received and what is allowed."""
 
 
+class SettingError(P2PRegistryError, ValueError):
+    """A setting can't be used; the message names the setting, the value received and what is allowed."""
+
+    def __init__(self, setting: str, value: object, rule: str) -> None:
+        """Give the parts of the sentence; `rule` is its end."""
+        super().__init__(f"{setting}={value} {rule}")
+
+
+class CredentialFileError(P2PRegistryError):
+    """A certificate, key or token file can't be used; the message names setting and file, and shows nothing of what it holds."""
+
+    def __init__(self, setting: str, path: Path, why: str) -> None:
+        """Name the setting, the file and what is wrong with it."""
+        super().__init__(f"{setting}={path} can't be used: {why}")
+
+
+class BindError(P2PRegistryError, OSError):
+    """An address can't be listened on; the message says why."""
+
+
+class InvalidBackendUrlError(P2PRegistryError, ValueError):
+    """A URL names no store; the message says what is allowed, and holds nothing of the URL that could be a password."""
+
+
+class MissingExtraError(P2PRegistryError, ImportError):
+    """A store was asked for whose optional dependency is absent; the message names the extra to install."""
+
+    def __init__(self, feature: str, extra: str) -> None:
+        """Name the store that was asked for and the extra that brings it."""
+        super().__init__(f"{feature} needs an optional dependency: pip install 'p2p-registry[{extra}]'")
+        self.feature = feature
+        self.extra = extra
+
+
 class BackendError(P2PRegistryError):
     """A store failed; raised by backends, and answered by the service as modelexpress' clients expect."""
-
-
-class PublisherSettingError(P2PRegistryError, ValueError):
-    """A publisher can't work like that; the message names the setting, the value received and what is allowed."""
 
 
 class RegistryUnreachableError(P2PRegistryError):

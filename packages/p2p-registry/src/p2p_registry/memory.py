@@ -78,6 +78,9 @@ class MemoryBackend:
     async def ping(self) -> None:
         """Return at once: memory is always there."""
 
+    async def aclose(self) -> None:
+        """Do nothing: what is in memory needs no closing."""
+
     def _worker(self, source_id: str, worker_id: str) -> _Worker | None:
         return self._sources.get(source_id, {}).get(worker_id)
 

@@ -232,12 +232,12 @@ async def _answer(call: Callable[[], Awaitable[PublishMetadataResponse | UpdateS
         response = await call()
     except grpc.aio.AioRpcError as error:
         return Answer(None, f"{error.code().name}: {error.details()}")
-    except grpc.aio.UsageError as error:  # the channel is closed
-        return Answer(None, str(error))
     except asyncio.CancelledError:
         task = asyncio.current_task()
         if task is None or task.cancelling():
             raise
         return Answer(None, "the channel was closed during the call")
+    except Exception as error:  # noqa: BLE001 - a closed channel, or whatever an interceptor of the caller's raises
+        return Answer(None, f"{type(error).__name__}: {error}")
     source_id = response.mx_source_id if isinstance(response, PublishMetadataResponse) else ""
     return Answer(response.success, response.message, source_id)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 
-from p2p_registry.errors import PublisherSettingError
+from p2p_registry.errors import SettingError
 
 REFUSALS_TO_PUBLISH_AGAIN = 2
 """So many refused heartbeats in a row mean that the registry lost the record; modelexpress' publishers count the same."""
@@ -27,7 +27,7 @@ class PublisherSettings:
         stale_on_sigterm: Say goodbye on SIGTERM, too, then hand the signal on to whatever handled it before.
 
     Raises:
-        PublisherSettingError: A time is out of range.
+        SettingError: A time is out of range.
     """
 
     heartbeat_seconds: float = 30
@@ -40,16 +40,18 @@ class PublisherSettings:
 
     def __post_init__(self) -> None:
         if not 0 < self.heartbeat_seconds < _HEARTBEATS_BELOW_SECONDS:
-            raise PublisherSettingError(
-                f"heartbeat_seconds={self.heartbeat_seconds} is not allowed: more than 0 and less than "
-                f"{_HEARTBEATS_BELOW_SECONDS} is, because registries hide a source that is silent for so long; use 30"
+            raise SettingError(
+                "heartbeat_seconds",
+                self.heartbeat_seconds,
+                f"is not allowed: more than 0 and less than {_HEARTBEATS_BELOW_SECONDS} is, because registries hide a source that is "
+                "silent for so long; use 30",
             )
         for name in ("retry_seconds", "call_seconds", "max_load_age_seconds", "stop_seconds"):
             # Written so that NaN is refused.
             if not getattr(self, name) > 0:
-                raise PublisherSettingError(f"{name}={getattr(self, name)} is not allowed: more than 0 is")
+                raise SettingError(name, getattr(self, name), "is not allowed: more than 0 is")
         if not self.provider_seconds >= 0:
-            raise PublisherSettingError(f"provider_seconds={self.provider_seconds} is not allowed: 0 or more is")
+            raise SettingError("provider_seconds", self.provider_seconds, "is not allowed: 0 or more is")
 
 
 class PublisherState(StrEnum):

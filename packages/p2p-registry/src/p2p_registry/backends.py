@@ -1,0 +1,51 @@
+"""Opens the store that a URL names."""
+
+from collections.abc import Awaitable, Callable, Mapping
+
+from p2p_registry.errors import InvalidBackendUrlError, MissingExtraError
+from p2p_registry.interfaces import Backend
+from p2p_registry.memory import MemoryBackend
+
+
+async def open_backend(url: str) -> Backend:
+    """Open the store that `url` names, for the event loop that runs; `Backend.aclose` ends it.
+
+    - `memory`: in this process, forgotten when it ends.
+    - `redis://[USER:PASSWORD@]HOST[:PORT][/DB]`, `rediss://` with TLS, `unix://[USER:PASSWORD@]/PATH[?db=DB]`: Redis, dialled when
+      it is needed, so that a registry starts before its store; `Backend.ping` tells whether it is there. See `RedisBackend`.
+
+    Args:
+        url: One of the above.
+
+    Raises:
+        InvalidBackendUrlError: `url` names no store.
+        MissingExtraError: What the store needs isn't installed.
+    """
+    scheme = url.partition(":")[0]
+    opener = _OPENERS.get(scheme)
+    if opener is None:
+        # Only what stands before the colon: a password may come after it.
+        raise InvalidBackendUrlError(f"{scheme!r} is no kind of store; {', '.join(_OPENERS)} are")
+    return await opener(url)
+
+
+async def _open_memory(url: str) -> Backend:
+    if url != "memory":
+        raise InvalidBackendUrlError("a store in memory is given as memory")
+    return MemoryBackend()
+
+
+async def _open_redis(url: str) -> Backend:
+    try:
+        from p2p_registry.redis_backend import RedisBackend  # noqa: PLC0415 - redis is an optional dependency
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("a store in Redis", "redis") from error
+    return RedisBackend(url)
+
+
+_OPENERS: Mapping[str, Callable[[str], Awaitable[Backend]]] = {
+    "memory": _open_memory,
+    "redis": _open_redis,
+    "rediss": _open_redis,
+    "unix": _open_redis,
+}
