@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, fields
 from uuid import uuid4
 
 from p2p_registry.identity import SourceIdentity
+from p2p_registry.source_id import mx_source_id
 from p2p_registry.wire import PublishMetadataRequest, SourceStatus, UpdateStatusRequest, WorkerMetadata
 from p2p_registry.wire import SourceIdentity as WireIdentity
 
@@ -30,6 +31,9 @@ class Registration:
         pod_name: Name of the Kubernetes pod, which a store there makes the record's owner; "" outside of one.
         pod_uid: Its uid.
         pod_namespace: Its namespace.
+
+    Raises:
+        InvalidIdentityError: The identity names no model.
     """
 
     identity: SourceIdentity
@@ -40,6 +44,7 @@ class Registration:
     pod_namespace: str = ""
 
     def __post_init__(self) -> None:
+        mx_source_id(self.identity)  # what has no id can't be published
         copy = WorkerMetadata()
         copy.CopyFrom(self.metadata)
         # A record is never published without a state, and pullers don't see it before the first heartbeat with its load.
