@@ -33,7 +33,7 @@ from p2p_registry import WorkerSummary
 from p2p_registry.cli import list as listing
 from p2p_registry.cli import run
 from p2p_registry.cli._connecting import RegistryFlags, registry_address
-from p2p_registry.cli.serve import backend_url
+from p2p_registry.cli.serve import backend_url, kind_of
 from p2p_registry.errors import SettingError
 from p2p_registry.server import RegistryStub
 from p2p_registry.serving import RegistryServer, ServerConfig
@@ -234,6 +234,8 @@ def test_the_store_is_the_one_that_modelexpress_names() -> None:
     assert backend_url({"REDIS_URL": "redis://a"}) == "memory"
     assert backend_url({"MX_METADATA_BACKEND": " Redis ", "REDIS_URL": "redis://a"}) == "redis://a"
     assert backend_url({"MX_METADATA_BACKEND": "redis"}) == "redis://localhost:6379"
+    kinds = {url: kind_of(url) for url in ("memory", "memory:///x", "redis://a", "rediss://a", "unix:///a")}
+    assert list(kinds.values()) == ["memory", "memory", "redis", "redis", "redis"]
     with pytest.raises(SettingError, match="MX_METADATA_BACKEND=etcd is not allowed"):
         backend_url({"MX_METADATA_BACKEND": "etcd"})
 

@@ -1,5 +1,6 @@
-"""What the registry needs of a store, and whom it tells of the calls that it answers."""
+"""What the registry needs of a store and whom it tells of the calls that it answers, and what a publisher needs of a clock."""
 
+import asyncio
 from collections.abc import Sequence
 from enum import Enum
 from typing import Protocol
@@ -82,3 +83,13 @@ class CallObserver(Protocol):
             request: The request.
             answer: The answer, or None where the code isn't OK.
         """
+
+
+class PublisherClock(Protocol):
+    """The time that a publisher works by."""
+
+    def monotonic(self) -> float:
+        """Return the seconds of a clock that never goes back."""
+
+    async def wait_until(self, when: float, stopping: asyncio.Event) -> None:
+        """Return when the clock shows `when` or `stopping` is set, whichever comes first."""

@@ -39,8 +39,13 @@ SERVICE_NAME: str = DESCRIPTOR.services_by_name["P2pService"].full_name
 CHANNEL_OPTIONS = (
     ("grpc.max_receive_message_length", 100 * 2**20),
     ("grpc.max_send_message_length", 100 * 2**20),
+    ("grpc.max_reconnect_backoff_ms", 5_000),
 )
-"""Options for servers and channels: 100 MiB a message, as modelexpress' clients have it; gRPC's own 4 MiB is too little for them."""
+"""Options for servers and channels.
+
+100 MiB a message, as modelexpress' clients have it; gRPC's own 4 MiB is too little for them. And at most 5 s from one attempt to
+connect to the next: gRPC's own two minutes are longer than a source may be silent.
+"""
 
 
 class RegistryStub:

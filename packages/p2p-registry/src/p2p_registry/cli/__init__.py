@@ -7,7 +7,7 @@ from importlib.metadata import version
 
 from cyclopts import App, CycloptsError
 
-from p2p_registry.errors import InvalidBackendUrlError, P2PRegistryError, SettingError
+from p2p_registry.errors import InvalidBackendUrlError, InvalidIdentityError, P2PRegistryError, SettingError
 
 app: App = App(
     name="p2p-registry",
@@ -37,7 +37,8 @@ def run(arguments: Sequence[str]) -> int:
     except (CycloptsError, P2PRegistryError) as error:
         # By hand, because a terminal's boxes and line breaks hinder whoever reads this in a log.
         sys.stderr.write(f"p2p-registry: {_as_flags(str(error))}\n")
-        return 2 if isinstance(error, CycloptsError | SettingError | InvalidBackendUrlError) else 1
+        usage = CycloptsError | InvalidBackendUrlError | InvalidIdentityError | SettingError
+        return 2 if isinstance(error, usage) else 1
     return code if isinstance(code, int) else 0
 
 
@@ -47,8 +48,7 @@ def _as_flags(message: str) -> str:
     def flag(setting: re.Match[str]) -> str:
         return f"--{setting[1].replace('_', '-')}{' ' if setting[2] else ''}"
 
-    return re.sub(
-        r"(?<![\w/.-])((?:listen|registry|timeout)(?==)|(?:tls|auth|token|max|http|interval)(?:_[a-z]+)+)(=?)",
-        flag,
-        message,
-    )
+    words = "extra|framework|listen|rank|registry|timeout|topology"
+    beginnings = "auth|heartbeat|http|interval|max|tls|token"
+    names = rf"(?:{words})(?==)|(?:{beginnings})(?:_[a-z]+)+|source_type|[a-z]+_parallel_size"
+    return re.sub(rf"(?<![\w/.-])({names})(=?)", flag, message)
