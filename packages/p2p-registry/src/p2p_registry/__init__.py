@@ -1,8 +1,8 @@
 """The P2P metadata of weight sources: what a source is, the id it is listed under, and the service that lists it.
 
-`RegistryService` answers requests from a `Backend`; `p2p_registry.server` puts it on gRPC, `p2p_registry.serving` makes a server of it; sources publish through
-`p2p_registry.publisher`, or `publisher_thread`, and pullers ask through `p2p_registry.client`; the messages are in
-`p2p_registry.wire`.
+`RegistryService` answers requests from a `Backend`; `p2p_registry.server` puts it on gRPC, and `p2p_registry.serving` makes a server of
+it. Sources publish through `p2p_registry.publisher`, or `publisher_thread`, and pullers ask through `p2p_registry.client`; the messages
+are in `p2p_registry.wire`.
 """
 
 from p2p_registry.backends import open_backend
