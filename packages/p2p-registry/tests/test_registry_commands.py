@@ -33,6 +33,7 @@ from p2p_registry import WorkerSummary
 from p2p_registry.cli import list as listing
 from p2p_registry.cli import run
 from p2p_registry.cli._connecting import RegistryFlags, registry_address
+from p2p_registry.cli._looking import Look, Row
 from p2p_registry.cli.serve import backend_url, kind_of
 from p2p_registry.errors import SettingError
 from p2p_registry.server import RegistryStub
@@ -64,8 +65,8 @@ async def stub(server: RegistryServer) -> AsyncIterator[RegistryStub]:
         yield RegistryStub(channel)
 
 
-def look_at(server: RegistryServer, model: str | None = None, rank: int | None = None) -> listing._Look:
-    return listing._Look(RegistryFlags(registry=server.address), model, rank, WAIT_SECONDS)
+def look_at(server: RegistryServer, model: str | None = None, rank: int | None = None) -> Look:
+    return Look(RegistryFlags(registry=server.address), model, rank, WAIT_SECONDS)
 
 
 async def listed(server: RegistryServer, capsys: pytest.CaptureFixture[str], **wanted: Any) -> list[dict[str, Any]]:
@@ -142,6 +143,53 @@ async def test_what_pullers_are_not_shown_is_listed_with_the_reason(
     assert int(silent.split()[5].removesuffix("s")) >= 91
 
 
+async def test_a_status_that_no_list_tells_is_unknown_and_no_worker_is_called_silent_for_it(
+    store: Store, server: RegistryServer, stub: RegistryStub, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await beat(stub, await publish(stub, "w"), "w", 0.5)
+    store.summaries_left = 1
+    (row,) = await listed(server, capsys)
+    assert (row["status"], row["source_load"], row["note"]) == (None, 0.5, "status unknown: look again")
+
+
+async def test_a_store_that_fails_sends_nobody_away_from_a_list_that_is_watched(
+    store: Store, server: RegistryServer, stub: RegistryStub, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await publish(stub, "w")
+    looks = 0
+
+    class Counting(Look):
+        async def rows(self, channel: grpc.aio.Channel) -> list[Row]:
+            nonlocal looks
+            looks += 1
+            return await super().rows(channel)
+
+    async def seen(more: int) -> None:
+        enough = looks + more
+        while looks < enough:
+            await stub.ListSources(ListSourcesRequest())
+
+    look = Counting(RegistryFlags(registry=server.address), None, None, WAIT_SECONDS)
+    async with look.open() as channel:
+        watching = asyncio.create_task(listing._follow(look, channel, listing._Changes(json_lines=False), 0.001))
+        await seen(2)
+        store.gone = True  # and no probe has noticed yet
+        await seen(2)
+        await server.health.look()
+        await seen(2)
+        store.gone = False
+        await server.health.look()
+        await seen(2)
+        watching.cancel()
+        await asyncio.wait({watching})
+    out, err = capsys.readouterr()
+    assert [line.split()[1] for line in out.splitlines()] == ["came"]
+    assert err.splitlines() == [
+        "p2p-registry: the registry's store doesn't answer",
+        "p2p-registry: the registry answers again",
+    ]
+
+
 async def test_model_and_rank_limit_the_list(
     server: RegistryServer, stub: RegistryStub, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -162,9 +210,9 @@ async def test_an_empty_list_tells_whether_the_store_is_to_blame(
     assert capsys.readouterr() == ("", "p2p-registry: the registry's store doesn't answer\n")
 
 
-def row(worker_id: str, load: float | None = 0.5) -> listing.Row:
+def row(worker_id: str, load: float | None = 0.5) -> Row:
     reference = SourceInstanceRef(worker_id=worker_id, model_name="m", updated_at=1)
-    return listing.Row(reference=reference, status=RecordStatus.READY, load=load, note="")
+    return Row(reference=reference, status=RecordStatus.READY, load=load, note="")
 
 
 def test_watching_prints_who_comes_changes_and_goes_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
