@@ -8,7 +8,7 @@ import sys
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import grpc
 import grpc.aio
@@ -169,9 +169,16 @@ async def test_a_store_that_fails_sends_nobody_away_from_a_list_that_is_watched(
         while looks < enough:
             await stub.ListSources(ListSourcesRequest())
 
+    class Remembering(listing._Changes):
+        shown: ClassVar[set[tuple[int, str | None]]] = set()
+
+        def show(self, rows: Sequence[Row], fault: str | None) -> None:
+            self.shown.add((len(rows), fault))
+            super().show(rows, fault)
+
     look = Counting(RegistryFlags(registry=server.address), None, None, WAIT_SECONDS)
     async with look.open() as channel:
-        watching = asyncio.create_task(listing._follow(look, channel, listing._Changes(json_lines=False), 0.001))
+        watching = asyncio.create_task(listing._follow(look, channel, Remembering(json_lines=False), 0.001))
         await seen(2)
         store.gone = True  # and no probe has noticed yet
         await seen(2)
@@ -182,6 +189,8 @@ async def test_a_store_that_fails_sends_nobody_away_from_a_list_that_is_watched(
         await seen(2)
         watching.cancel()
         await asyncio.wait({watching})
+    # What was known stays on a live table, below the fault.
+    assert Remembering.shown == {(1, None), (1, "the registry's store doesn't answer")}
     out, err = capsys.readouterr()
     assert [line.split()[1] for line in out.splitlines()] == ["came"]
     assert err.splitlines() == [
