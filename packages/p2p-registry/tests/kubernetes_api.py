@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from kubernetes_schema import as_stored, fill_in, faults, prune
+from kubernetes_schema import as_stored, faults, fill_in, prune
 
 Object = dict[str, Any]
 

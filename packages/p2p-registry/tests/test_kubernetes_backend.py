@@ -6,8 +6,10 @@ import json
 import logging
 import math
 import re
-from collections.abc import AsyncIterator, Sequence
+import sys
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -15,7 +17,18 @@ from backend_conformance import NOW_MS, SOURCE, BackendConformance, key, record,
 from kubernetes_api import NAMESPACE, KubernetesApi, Request, kubernetes_api
 from lightkube import KubeConfig
 
-from p2p_registry import Backend, BackendError, PodReference, RegistryService, UpdateOutcome, WorkerSummary
+from p2p_registry import (
+    Backend,
+    BackendError,
+    InvalidBackendUrlError,
+    MissingExtraError,
+    PodReference,
+    RegistryService,
+    UpdateOutcome,
+    WorkerSummary,
+    open_backend,
+)
+from p2p_registry.cli._cluster import ROLE_RULES
 from p2p_registry.kubernetes import KubernetesBackend
 from p2p_registry.kubernetes._lightkube import LightkubeApi
 from p2p_registry.kubernetes.crd import custom_resource_definition
@@ -353,7 +366,7 @@ async def test_a_watch_that_says_nothing_is_begun_anew(api: KubernetesApi, caplo
             "status": {"worker": {"workerRank": 0}},
         }
     )
-    while len(await backend.summaries(None)) != 2:
+    while len(await backend.summaries(None)) != 2:  # noqa: ASYNC110 - nothing tells it
         await asyncio.sleep(0.01)
     assert "said nothing for 0.05 s" in caplog.text
     await backend.aclose()
@@ -372,13 +385,11 @@ async def test_an_api_server_that_restarts_is_told_and_then_serves_what_it_kept(
         await backend.update_state(key(), state())
     with pytest.raises(BackendError, match="can't be listed"):
         await backend.ping()
-    while True:
-        try:
-            await KubernetesBackend.summaries(backend, None)
-        except BackendError as error:
-            assert "can't be listed" in str(error)
-            break
-        await asyncio.sleep(0)
+    following = backend._follower._following
+    assert following is not None
+    await asyncio.wait({following})
+    with pytest.raises(BackendError, match="can't be listed"):
+        await backend.summaries(None)
     await api.start()
     assert await backend.update_state(key(), state(source_load=0.1)) is UpdateOutcome.APPLIED
     (summary,) = await backend.summaries(None)
@@ -406,22 +417,17 @@ async def test_a_refusal_is_told_with_what_to_do(
 ) -> None:
     api.refuse = lambda _: (code, "application/json", STATUS % code)
     expected = re.escape(f"the API server answered {code}: no such luck") + (f"; .*{re.escape(hint)}" if hint else "$")
-    for ask in (
-        backend.publish(record()),
-        backend.summaries(None),
-        backend.ping(),
-    ):
-        with pytest.raises(BackendError, match=expected):
-            await ask
+    asking: list[Coroutine[Any, Any, object]] = [backend.publish(record()), backend.summaries(None), backend.ping()]
     if code != 404:
-        for ask in (
+        asking += [
             backend.update_state(key(), state()),
             backend.get(SOURCE, "w"),
             backend.mark_stale(SOURCE, "w", NOW_MS),
             backend.remove(SOURCE, "w", NOW_MS),
-        ):
-            with pytest.raises(BackendError, match=expected):
-                await ask
+        ]
+    for ask in asking:
+        with pytest.raises(BackendError, match=expected):
+            await ask
 
 
 @pytest.mark.parametrize(
@@ -529,15 +535,47 @@ async def test_an_id_that_is_no_source_is_nothing_that_the_api_server_is_asked_a
     assert [each.path.rpartition("-")[2] for each in api.requests] == [hashlib.sha256(b"../w?x=y#z").hexdigest()]
 
 
+async def test_the_role_that_is_printed_allows_all_that_is_asked_and_little_more(
+    api: KubernetesApi, backend: KubernetesBackend
+) -> None:
+    await backend.ping()
+    for _ in range(2):
+        await backend.publish(record())
+    await backend.summaries(None)
+    await watched(api)
+    await backend.get(SOURCE, "w")
+    await backend.update_state(key(rank=7), state())
+    await backend.mark_stale(SOURCE, "w", NOW_MS)
+    await backend.remove(SOURCE, "w", NOW_MS)
+    verbs = {"POST": "create", "PATCH": "patch", "DELETE": "delete"}
+    needed: dict[str, set[str]] = {}
+    for each in api.requests:
+        _, _, tail = each.path.partition(f"/namespaces/{NAMESPACE}/")
+        plural, _, rest = tail.partition("/")
+        verb = verbs.get(each.method) or ("get" if rest else "watch" if "watch" in each.parameters else "list")
+        needed.setdefault(plural + ("/status" if rest.endswith("/status") else ""), set()).add(verb)
+    granted = {rule["resources"][0]: set(rule["verbs"]) for rule in ROLE_RULES}
+    assert needed.keys() == granted.keys()
+    for resource, wanted in needed.items():
+        assert wanted <= granted[resource]
+    # What modelexpress' own server asks besides.
+    spare = {resource: granted[resource] - wanted for resource, wanted in needed.items()}
+    assert spare == {
+        "modelmetadatas": {"update"},
+        "modelmetadatas/status": {"get", "update"},
+        "configmaps": {"list", "update", "delete"},
+    }
+
+
 async def test_replicas_reap_together_what_fell_silent(api: KubernetesApi, backend: KubernetesBackend) -> None:
     other = SettledBackend(api)
-    now_ms = NOW_MS
-    services = [RegistryService(each, now_ms=lambda: now_ms) for each in (backend, other)]
+    clock = [NOW_MS]
+    services = [RegistryService(each, now_ms=lambda: clock[0]) for each in (backend, other)]
     for number in range(8):
         worker = WorkerMetadata(status=2)  # type: ignore[arg-type] # READY
         request = PublishMetadataRequest(identity=SourceIdentity(model_name="m"), worker=worker, worker_id=f"w{number}")
         assert (await services[number % 2].publish_metadata(request)).success
-    for now_ms, marked, removed in ((NOW_MS + 90_001, 8, 0), (NOW_MS + 3_600_001, 0, 8)):
+    for clock[0], marked, removed in ((NOW_MS + 90_001, 8, 0), (NOW_MS + 3_600_001, 0, 8)):
         reaped = await asyncio.gather(*(service.reap() for service in services))
         assert sum(each.marked_stale for each in reaped) == marked
         assert sum(each.removed for each in reaped) == removed
@@ -554,7 +592,37 @@ async def test_closing_ends_the_watch_and_may_be_done_twice(api: KubernetesApi) 
     await SettledBackend(api).aclose()
 
 
-def test_no_cluster_is_told_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def kubeconfig(api: KubernetesApi, folder: Path) -> Path:
+    file = folder / "config"
+    cluster = {"name": "c", "cluster": {"server": api.url}}
+    context = {"name": "c", "context": {"cluster": "c"}}
+    file.write_text(json.dumps({"clusters": [cluster], "contexts": [context], "current-context": "c"}))
+    return file
+
+
+async def test_a_url_opens_it_in_the_cluster_of_the_kubeconfig(
+    api: KubernetesApi, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(kubeconfig(api, tmp_path)))
+    backend = await open_backend(f"kubernetes://{NAMESPACE}")
+    await backend.publish(record())
+    assert list(api.resource.objects) == [f"mx-source-{SOURCE}-w"]
+    await backend.aclose()
+
+
+@pytest.mark.parametrize("place", ["", "A", "a/b", "a?b", "-a", "a-", "a.b", "a@b", "x" * 64])
+async def test_a_url_names_a_namespace_and_nothing_else(place: str) -> None:
+    with pytest.raises(InvalidBackendUrlError, match="is given as kubernetes://NAMESPACE"):
+        await open_backend(f"kubernetes://{place}")
+
+
+async def test_no_cluster_is_told_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KUBECONFIG", "/nowhere/config")
     with pytest.raises(BackendError, match=r"no Kubernetes cluster: .*set KUBECONFIG"):
-        LightkubeApi(NAMESPACE)
+        await open_backend("kubernetes://n")
+
+
+async def test_without_the_client_library_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "p2p_registry.kubernetes._lightkube", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'p2p-registry\[kubernetes\]'"):
+        await open_backend("kubernetes://n")

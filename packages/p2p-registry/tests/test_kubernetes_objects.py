@@ -130,7 +130,7 @@ def test_a_worker_that_modelexpress_server_wrote_is_read() -> None:
         "metadataEndpoint": "",
         "sourceLoad": 0.5,
     }
-    found = {
+    found: Object = {
         "metadata": {"name": name, "uid": UID, "resourceVersion": "7", "labels": {}},
         "spec": {"modelName": "deepseek-ai/DeepSeek-V3", "sourceType": "triton_cache"},
         "status": {"worker": worker, "observedGeneration": 1, "conditions": []},
@@ -184,7 +184,7 @@ workers = st.builds(
     transports,
     st.dictionaries(texts, texts, max_size=3),
     st.fixed_dictionaries(
-        {name: texts for name in ("metadata_endpoint", "agent_name", "worker_grpc_endpoint", "accelerator")}
+        dict.fromkeys(("metadata_endpoint", "agent_name", "worker_grpc_endpoint", "accelerator"), texts)
         | {"worker_rank": uint32s}
     ),
 )
@@ -307,8 +307,7 @@ def test_an_id_that_is_no_source_has_no_name_and_is_not_stored(source_id: str) -
 )
 def test_an_object_that_makes_no_sense_is_no_worker(broken: Object) -> None:
     found, _ = published(record())
-    for part in ("annotations",):
-        found["metadata"].pop(part)
+    del found["metadata"]["annotations"]
     assert entry_of(found) is not None
     assert entry_of(found | broken) is None
 
