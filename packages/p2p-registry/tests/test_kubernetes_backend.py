@@ -81,6 +81,9 @@ class TestKubernetesBackend(BackendConformance):
         return opened
 
 
+WHEN = "2027-01-15T08:00:00.000Z"
+
+
 def asked(api: KubernetesApi, method: str, end: str = "") -> list[Request]:
     return [each for each in api.requests if each.method == method and each.path.endswith(end)]
 
@@ -149,7 +152,7 @@ async def test_a_heartbeat_is_one_small_patch_that_deletes_a_load_by_null(
             "status": "Ready",
             "updatedAt": "2027-01-15T08:00:00.002Z",
             "sourceLoad": None,
-            "sourceLoadText": None,
+            "exactSourceLoad": None,
         }
     }
     assert heartbeat.body["metadata"].keys() == {"resourceVersion"}
@@ -280,7 +283,7 @@ def older(*names: str) -> dict[str, Any]:
 
 
 async def test_a_definition_that_drops_the_load_is_noticed_and_told_once(caplog: pytest.LogCaptureFixture) -> None:
-    async with kubernetes_api(older("sourceLoad", "sourceLoadText")) as api:
+    async with kubernetes_api(older("sourceLoad", "exactSourceLoad")) as api:
         backend = SettledBackend(api)
         await backend.publish(record())
         await backend.update_state(key(), state())
@@ -293,7 +296,7 @@ async def test_a_definition_that_drops_the_load_is_noticed_and_told_once(caplog:
         assert "drops status.worker.sourceLoad, so" in told
         assert "p2p-registry manifest crd | kubectl apply -f -" in told
         await backend.update_state(key(), state(source_load=math.nan))
-        assert "drops status.worker.sourceLoadText, so" in caplog.text
+        assert "drops status.worker.exactSourceLoad, so" in caplog.text
         await backend.aclose()
 
 
@@ -352,7 +355,6 @@ async def test_after_a_watch_has_expired_everything_is_listed_again(
 
 
 async def test_a_watch_that_says_nothing_is_begun_anew(api: KubernetesApi, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO)
     client = LightkubeApi(NAMESPACE, config=KubeConfig.from_server(api.url))
     backend = KubernetesBackend(client, NAMESPACE, silence_seconds=0.05)
     await backend.publish(record())
@@ -368,7 +370,7 @@ async def test_a_watch_that_says_nothing_is_begun_anew(api: KubernetesApi, caplo
     )
     while len(await backend.summaries(None)) != 2:  # noqa: ASYNC110 - nothing tells it
         await asyncio.sleep(0.01)
-    assert "said nothing for 0.05 s" in caplog.text
+    assert "it said nothing for 0.05 s" in caplog.text
     await backend.aclose()
 
 
@@ -460,10 +462,10 @@ async def test_an_answer_that_is_no_api_servers_is_a_failure_of_the_store(
             await backend.remove(SOURCE, "w", NOW_MS)
 
 
-async def test_a_watch_that_is_refused_is_listed_again_and_no_oftener_than_somebody_asks(
-    api: KubernetesApi, backend: KubernetesBackend
+async def test_without_the_right_to_watch_each_question_costs_a_list_and_that_is_told_once(
+    api: KubernetesApi, backend: KubernetesBackend, caplog: pytest.LogCaptureFixture
 ) -> None:
-    api.refuse = lambda each: (429, "application/json", STATUS % 429) if "watch" in each.parameters else None
+    api.refuse = lambda each: (403, "application/json", STATUS % 403) if "watch" in each.parameters else None
     for number in range(1, 4):
         await KubernetesBackend.summaries(backend, None)
         await api.until(lambda number=number: len(asked(api, "GET")) == 2 * number)  # type: ignore[misc] # bound here
@@ -471,6 +473,9 @@ async def test_a_watch_that_is_refused_is_listed_again_and_no_oftener_than_someb
         assert following is not None
         await asyncio.wait({following})
     assert len(lists(api)) == 3
+    (told,) = [each.getMessage() for each in caplog.records if each.name.startswith("p2p_registry")]
+    assert "the next question costs a list: " in told
+    assert "the Role that `p2p-registry manifest rbac` prints" in told
 
 
 async def test_a_worker_that_everybody_changes_is_given_up_after_a_while(
@@ -511,7 +516,7 @@ async def test_an_object_that_makes_no_sense_hides_no_other_and_is_replaced(
     await backend.publish(record())
     await backend.publish(record(key("other")))
     for status in (
-        {"worker": {"workerRank": 0, "sourceLoadText": "much"}},
+        {"worker": {"workerRank": 0, "updatedAt": WHEN, "exactSourceLoad": {"text": "much", "updatedAt": WHEN}}},
         {"worker": {"workerRank": 0}, "earlierRanks": {"one": {}}},
     ):
         kept = api.resource.objects[name]

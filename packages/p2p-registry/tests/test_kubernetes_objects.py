@@ -240,6 +240,25 @@ def test_updates_leave_nothing_of_the_state_before(updates: list[WorkerState]) -
         assert same(dict(entry.states())[rank], update)
 
 
+def test_what_modelexpress_server_leaves_of_an_update_of_ours_does_not_count() -> None:
+    found, _ = published(record(key(rank=1), state(SourceStatus.READY, NOW_MS)))
+    found, _ = published(record(key(rank=0), state(SourceStatus.READY, NOW_MS, math.nan)), found)
+    for load in (0.5, None):
+        theirs = {
+            "worker": {
+                "workerRank": 1,
+                "status": "Stale",
+                "updatedAt": "2027-01-15T08:00:01.5+00:00",
+                "sourceLoad": load,
+            }
+        }
+        later = made(found | {"status": merge(found["status"], theirs)})
+        assert "exactSourceLoad" in later["status"]["worker"]
+        entry = entry_of(later)
+        assert entry is not None
+        assert dict(entry.states()) == {1: state(SourceStatus.STALE, NOW_MS + 1500, load)}
+
+
 def test_the_condition_ready_changes_its_time_only_where_it_changes() -> None:
     found, _ = published(record(latest=state(SourceStatus.INITIALIZING, NOW_MS)))
     seen = []
@@ -300,6 +319,7 @@ def test_an_id_that_is_no_source_has_no_name_and_is_not_stored(source_id: str) -
         {"status": {"worker": {"status": "Ready"}}},
         {"status": {"worker": {"workerRank": "x"}}},
         {"status": {"worker": {"workerRank": 0, "sourceLoad": "much"}}},
+        {"status": {"worker": {"workerRank": 0, "exactSourceLoad": {"text": "nan"}}}},
         {"status": {"worker": {"workerRank": 0}, "earlierRanks": {"one": {}}}},
         {"status": {"worker": {"workerRank": 0}, "conditions": ["Ready"]}},
         {"spec": {}},

@@ -68,7 +68,12 @@ _STATE: Final[Object] = {
         "nullable": True,
         "description": "How busy the source says it is, from 0 to 1; absent where it doesn't know, which isn't 0.",
     },
-    "sourceLoadText": _text("The load where a JSON number can't hold it: NaN, infinity or minus zero."),
+    "exactSourceLoad": {
+        "type": "object",
+        "description": "The load of this update where a JSON number can't hold it: NaN, infinity or minus zero.",
+        "required": ["text", "updatedAt"],
+        "properties": {"text": _text("The load."), "updatedAt": _time("The update that brought it.")},
+    },
 }
 
 _ARTIFACT: Final[Object] = {

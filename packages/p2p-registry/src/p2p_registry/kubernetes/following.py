@@ -32,6 +32,7 @@ class Follower:
         self._silence_seconds = silence_seconds
         self._starting: asyncio.Task[None] | None = None
         self._following: asyncio.Task[None] | None = None
+        self._trouble: str | None = None
 
     async def catch_up(self) -> None:
         """Return when the cache is kept up by a watch.
@@ -72,10 +73,17 @@ class Follower:
                     async with asyncio.timeout(self._silence_seconds):
                         event = await anext(events)
                     self._take(event)
+                    self._trouble = None
         except TimeoutError:
-            _log.info("the watch of workers said nothing for %g s: they are listed again", self._silence_seconds)
+            self._tell(f"it said nothing for {self._silence_seconds:g} s")
         except (BackendError, StopAsyncIteration, KeyError, TypeError, ValueError) as error:
-            _log.info("the watch of workers ended, they are listed again: %s: %s", type(error).__name__, error)
+            self._tell(str(error) or type(error).__name__)
+
+    def _tell(self, trouble: str) -> None:
+        # Once, where a watch ends again before it said anything: an account without that right ends every one.
+        if trouble != self._trouble:
+            self._trouble = trouble
+            _log.warning("the watch of workers ended, so the next question costs a list: %s", trouble)
 
     def _take(self, event: WatchEvent) -> None:
         version = int(event.object["metadata"]["resourceVersion"])

@@ -66,8 +66,10 @@ class WorkerEntry:
     def states(self) -> Iterator[tuple[int, WorkerState]]:
         """Yield each rank with its state."""
         if self.summary is not None:
-            yield self.summary.key.worker_rank, self.summary.state
-            yield from self.earlier.items()
+            current = self.summary.key.worker_rank
+            yield current, self.summary.state
+            # modelexpress' server publishes an earlier rank anew without taking it out of these.
+            yield from ((rank, state) for rank, state in self.earlier.items() if rank != current)
 
 
 def entry_of(found: Mapping[str, Any]) -> WorkerEntry | None:

@@ -15,26 +15,29 @@ _STATUSES = {name: status for status, name in _NAMES.items()}
 def state_fields(state: WorkerState) -> dict[str, Any]:
     """Return the fields of a state; None deletes what an earlier one left, in a merge patch.
 
-    A load that a JSON number can't carry through an API server stands beside it as text: NaN, infinity and minus zero.
+    A load that a JSON number can't carry through an API server stands beside it as text: NaN, infinity and minus zero. With the
+    time, because modelexpress' server changes the number and leaves the text.
     """
-    number, text = state.source_load, None
-    if number is not None and (not math.isfinite(number) or (number == 0 and math.copysign(1, number) < 0)):
-        number, text = None if math.isnan(number) or math.isinf(number) else 0.0, str(number)
+    number, exact, updated_at = state.source_load, None, time_text(state.updated_at_ms)
+    if number is not None and (not math.isfinite(number) or str(number) == "-0.0"):
+        exact = {"text": str(number), "updatedAt": updated_at}
+        number = 0.0 if number == 0 else None
     return {
         "status": _NAMES[state.status],
-        "updatedAt": time_text(state.updated_at_ms),
+        "updatedAt": updated_at,
         "sourceLoad": number,
-        "sourceLoadText": text,
+        "exactSourceLoad": exact,
     }
 
 
 def state_of(fields: Mapping[str, Any]) -> WorkerState:
     """Return the state that these fields tell; a status or a time that can't be read is unknown, or the epoch."""
-    text = fields.get("sourceLoadText")
-    load = fields.get("sourceLoad") if text is None else text
+    updated_at, load, exact = fields.get("updatedAt"), fields.get("sourceLoad"), fields.get("exactSourceLoad")
+    if exact is not None and exact["updatedAt"] == updated_at:
+        load = exact["text"]
     return WorkerState(
         status=_STATUSES.get(fields.get("status", ""), SourceStatus.UNKNOWN),
-        updated_at_ms=_milliseconds(fields.get("updatedAt")),
+        updated_at_ms=_milliseconds(updated_at),
         source_load=None if load is None else float(load),
     )
 
