@@ -320,7 +320,7 @@ class BackendConformance(ABC):
     async def test_the_next_process_finds_the_records_or_an_empty_store(self) -> None:
         backend = await self.open()
         latest = state(updated_at_ms=NOW_MS + 1, source_load=0.73)
-        for where in (key(rank=1), key(rank=0), key("other"), key(source_id=OTHER_SOURCE)):
+        for where in (key(rank=0), key(rank=1), key(rank=0), key("other"), key(source_id=OTHER_SOURCE)):
             await backend.publish(record(where))
         await backend.update_state(key(), latest)
         before = {summary.key: summary for summary in await backend.summaries(None)}

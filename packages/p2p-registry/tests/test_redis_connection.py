@@ -111,16 +111,17 @@ async def test_a_password_that_the_peer_repeats_is_not_passed_on() -> None:
     assert caught.value.__suppress_context__
 
 
+async def pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while data := await reader.read(65536):
+        writer.write(data)
+        await writer.drain()
+    writer.close()
+
+
 @asynccontextmanager
 async def tls_in_front_of(server: RedisServer, certificate: trustme.LeafCert) -> AsyncIterator[int]:
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     certificate.configure_cert(context)
-
-    async def pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while data := await reader.read(65536):
-            writer.write(data)
-            await writer.drain()
-        writer.close()
 
     async def connect(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         from_redis, to_redis = await asyncio.open_unix_connection(server.socket)
@@ -166,6 +167,8 @@ async def test_rediss_is_tls_and_refuses_a_server_that_nobody_vouches_for(server
         "redis://host/0?db=s3cret",
         "redis://host?s3cret=1",
         "redis://host?socket_timeout=s3cret",
+        "redis:",
+        "redis:/0",
         "redis:s3cret",
         "redis:/s3cret",
         "unix://",
@@ -203,6 +206,33 @@ async def test_a_server_that_does_not_answer_is_given_up_after_the_time_out() ->
     async with silent, opened(f"redis://127.0.0.1:{port}?socket_timeout=0.05") as backend:
         with pytest.raises(BackendError, match=f"Redis at 127.0.0.1:{port}: .*[Tt]imeout"):
             await backend.summaries(None)
+
+
+async def test_a_connection_that_breaks_during_a_call_is_replaced_once(server: RedisServer, store: Redis) -> None:
+    breaks = 1
+
+    async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal breaks
+        from_redis, to_redis = await asyncio.open_unix_connection(server.socket)
+        answers = asyncio.create_task(pipe(from_redis, writer))
+        while data := await reader.read(65536):
+            if b"EVALSHA" in data and breaks:
+                breaks -= 1
+                break
+            to_redis.write(data)
+        to_redis.close()
+        await answers
+
+    proxy = await asyncio.start_server(relay, "127.0.0.1", 0)
+    port = proxy.sockets[0].getsockname()[1]
+    async with proxy, opened(f"redis://127.0.0.1:{port}") as backend:
+        await backend.publish(record())
+        assert breaks == 0
+        assert await store.hlen(f"mx:source:{SOURCE}:w") == 2
+        breaks = 2
+        with pytest.raises(BackendError, match=f"Redis at 127.0.0.1:{port}: .*[Cc]onnection"):
+            await backend.update_state(key(), state())
+        assert await backend.update_state(key(), state()) is UpdateOutcome.APPLIED
 
 
 async def test_a_server_without_room_refuses_the_record_and_keeps_what_it_has(backend: Backend, store: Redis) -> None:

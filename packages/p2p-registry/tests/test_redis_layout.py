@@ -317,6 +317,17 @@ async def test_an_identity_comes_back_with_every_field(backend: Backend) -> None
     assert SourceIdentity.FromString((await get(backend)).identity) == identity
 
 
+@pytest.mark.parametrize("lost", [SOURCE_KEY, WORKER_KEY])
+async def test_half_of_a_registration_is_none(backend: Backend, store: Redis, lost: str) -> None:
+    await backend.publish(record())
+    await store.delete(lost)
+    assert await backend.update_state(key(), state()) is UpdateOutcome.NOT_REGISTERED
+    assert list(await backend.summaries(None)) == []
+    await backend.publish(record())
+    assert await backend.update_state(key(), state()) is UpdateOutcome.APPLIED
+    assert (await get(backend)).summary.model_name == "модель/Ж"
+
+
 async def test_the_source_goes_with_its_last_worker_and_not_before(backend: Backend, store: Redis) -> None:
     await backend.publish(record(key("a")))
     await backend.publish(record(key("b")))
@@ -355,22 +366,56 @@ async def test_a_source_id_cannot_be_made_to_name_another_sources_worker(backend
     assert sorted(await store.keys()) == [SOURCE_KEY, f"{SOURCE_KEY}:a:b"]
 
 
-async def test_what_cannot_be_read_is_left_out_of_a_listing_and_named_in_the_log(
-    backend: Backend, store: Redis, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize(
+    "small",
+    [
+        "not JSON",
+        "[]",
+        "",
+        '{"updated_at":"soon"}',
+        '{"updated_at":1e300}',
+        '{"source_load":"much"}',
+        '{"accelerator":7}',
+        '{"topology":{"rack":1}}',
+        '{"topology":null}',
+        "{}\0{}",
+    ],
+)
+async def test_a_worker_that_cannot_be_read_is_left_out_of_a_listing_and_named_in_the_log(
+    backend: Backend, store: Redis, caplog: pytest.LogCaptureFixture, small: str
 ) -> None:
     await backend.publish(record(key("good")))
-    await backend.publish(record(key("bad")))
-    await backend.publish(record(key("a", source_id=OTHER_SOURCE)))
-    await store.hset(f"{SOURCE_KEY}:bad", "status:0", "not JSON")
-    await store.hset(f"mx:source:{OTHER_SOURCE}", "__attributes__", "[]")
-    await store.set("mx:source:aaaaaaaaaaaaaaaa", "a text")
-    await store.hset("mx:source:neither-is-this", "w", "0")
+    await backend.publish(record(key("bäd\0")))
+    await store.hset(f"{SOURCE_KEY}:bäd\0", "status:0", small)
     with caplog.at_level(logging.WARNING):
         assert [summary.key.worker_id for summary in await backend.summaries(None)] == ["good"]
     assert [entry.getMessage() for entry in caplog.records] == [
-        "workers of source 0123456789abcdef can't be read in Redis: 'bad'",
-        "workers of source fedcba9876543210 can't be read in Redis: 'a'",
+        'workers of source 0123456789abcdef can\'t be read in Redis: "bäd\\u0000"',
     ]
+
+
+@pytest.mark.parametrize(
+    "attributes", ["not JSON", "[]", '{"model_name":7}', '{"model_name":"m","extra_parameters":{"version":1}}']
+)
+async def test_a_source_that_cannot_be_read_is_left_out_of_a_listing_and_named_in_the_log(
+    backend: Backend, store: Redis, caplog: pytest.LogCaptureFixture, attributes: str
+) -> None:
+    await backend.publish(record(key("a", source_id=OTHER_SOURCE)))
+    await backend.publish(record())
+    await store.hset(f"mx:source:{OTHER_SOURCE}", "__attributes__", attributes)
+    with caplog.at_level(logging.WARNING):
+        assert [summary.key.worker_id for summary in await backend.summaries(None)] == ["w"]
+    assert [entry.getMessage() for entry in caplog.records] == [
+        f'workers of source {OTHER_SOURCE} can\'t be read in Redis: "a"'
+    ]
+
+
+async def test_keys_of_other_programs_that_look_like_sources_are_no_sources(backend: Backend, store: Redis) -> None:
+    await backend.publish(record())
+    await store.set("mx:source:aaaaaaaaaaaaaaaa", "a text")
+    await store.hset("mx:source:nothing-of-ours!", "w", "0")
+    await store.hset("mx:source:bbbbbbbbbbbbbbbb", "w", "0")
+    assert [summary.key for summary in await backend.summaries(None)] == [key()]
 
 
 async def test_a_record_that_cannot_be_read_is_an_error_that_says_so(backend: Backend, store: Redis) -> None:

@@ -32,6 +32,8 @@ from p2p_registry.redis_layout import (
     worker_key,
 )
 
+__all__ = ["RedisBackend"]
+
 _log = logging.getLogger(__name__)
 
 _FORMS = (
@@ -43,7 +45,7 @@ _SOURCES_AT_ONCE = 100  # in one script; Redis answers nobody else meanwhile
 
 
 class RedisBackend:
-    """A `Backend` in Redis 4 or later, without clustering; every method but a listing of all sources is one script there.
+    """A `Backend` in Redis 5 or later, without clustering; every method but a listing of all sources is one script there.
 
     A listing of all sources is atomic for each source. Records outlive Redis as far as its own persistence goes; where it has none,
     sources publish again by themselves. Connections are made when they are needed, at most 32, and a call that finds its connection
@@ -185,9 +187,7 @@ class RedisBackend:
             summaries, unreadable = summaries_of(source_id, attributes, rows)
             listed += summaries
             if unreadable:
-                _log.warning(
-                    "workers of source %s can't be read in Redis: %s", source_id, ", ".join(map(repr, unreadable))
-                )
+                _log.warning("workers of source %s can't be read in Redis: %s", source_id, ", ".join(unreadable))
         return listed
 
     async def _run(self, step: Awaitable[Any]) -> Any:
