@@ -133,11 +133,11 @@ async def until(condition: Callable[[], bool]) -> None:
 
 
 @asynccontextmanager
-async def address_of(service: RegistryService) -> AsyncIterator[str]:
+async def address_of(service: RegistryService, address: str = "127.0.0.1:0") -> AsyncIterator[str]:
     """Serve `service` on the loopback address."""
     server = grpc.aio.server(options=CHANNEL_OPTIONS)
     add_registry_service(service, server)
-    port = server.add_insecure_port("127.0.0.1:0")
+    port = server.add_insecure_port(address)
     await server.start()
     yield f"127.0.0.1:{port}"
     await server.stop(None)
