@@ -195,8 +195,8 @@ async def check_bindable(setting: str, address: str) -> None:
     loop = asyncio.get_running_loop()
     try:
         found = await loop.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    except socket.gaierror as error:
-        raise BindError(f"can't listen on {address}: the host has no address ({error.strerror})") from None
+    except (socket.gaierror, UnicodeError) as error:  # the second for what is no host's name
+        raise BindError(f"can't listen on {address}: the host has no address ({error})") from None
     for family, kind, protocol, _, name in found:
         with socket.socket(family, kind, protocol) as probe:
             # As gRPC does, so that connections in TIME_WAIT don't count as a taken port.
