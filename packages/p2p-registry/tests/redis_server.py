@@ -76,7 +76,9 @@ class RedisServer:
     def kill(self) -> None:
         """End the server as a lost machine does, with SIGKILL."""
         self._process.kill()
-        self._process.communicate()
+        self._process.wait()
+        assert self._process.stdout is not None
+        self._process.stdout.close()
         Path(self.socket).unlink(missing_ok=True)
 
     def __enter__(self) -> Self:

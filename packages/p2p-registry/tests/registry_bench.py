@@ -25,12 +25,13 @@ SERVING, NOT_SERVING, SERVICE_UNKNOWN = b"\x08\x01", b"\x08\x02", b"\x08\x03"
 
 
 class Store(MemoryBackend):
-    """A store in memory that is gone, or silent, when the test says so."""
+    """A store in memory that is gone, or silent, when the test says so, or lists only so many times more."""
 
     def __init__(self) -> None:
         super().__init__()
         self.gone = False
         self.silent = False
+        self.summaries_left: int | None = None
 
     async def ping(self) -> None:
         if self.gone:
@@ -39,8 +40,10 @@ class Store(MemoryBackend):
             await asyncio.Event().wait()
 
     async def summaries(self, source_id: str | None) -> Sequence[WorkerSummary]:
-        if self.gone:
+        if self.gone or self.summaries_left == 0:
             raise BackendError("no connection")
+        if self.summaries_left is not None:
+            self.summaries_left -= 1
         return await super().summaries(source_id)
 
 

@@ -1,27 +1,16 @@
 """The store in Redis keeps the rules that every store keeps, on a real server."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 
 import pytest
 from backend_conformance import BackendConformance
 from redis.asyncio import Redis
 from redis_server import RedisServer
+from redis_store import server, store
 
 from p2p_registry import Backend, open_backend
 
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[RedisServer]:
-    with RedisServer() as running:
-        yield running
-
-
-@pytest.fixture
-async def store(server: RedisServer) -> AsyncIterator[Redis]:
-    """What stands in the server, empty at first."""
-    async with Redis(unix_socket_path=server.socket) as client:
-        await client.flushall()
-        yield client
+__all__ = ["server", "store"]
 
 
 class TestRedisBackend(BackendConformance):
@@ -29,8 +18,8 @@ class TestRedisBackend(BackendConformance):
 
     @pytest.fixture(autouse=True)
     async def _store(self, server: RedisServer, store: Redis) -> AsyncIterator[None]:
-        del store
         self._url = f"unix://{server.socket}"
+        self._redis = store
         self._opened: list[Backend] = []
         yield
         for backend in self._opened:
@@ -40,3 +29,7 @@ class TestRedisBackend(BackendConformance):
         backend = await open_backend(self._url)
         self._opened.append(backend)
         return backend
+
+    async def lose(self) -> Backend:
+        await self._redis.flushall()
+        return await self.open()

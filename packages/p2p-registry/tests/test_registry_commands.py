@@ -8,7 +8,7 @@ import sys
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import grpc
 import grpc.aio
@@ -33,7 +33,8 @@ from p2p_registry import WorkerSummary
 from p2p_registry.cli import list as listing
 from p2p_registry.cli import run
 from p2p_registry.cli._connecting import RegistryFlags, registry_address
-from p2p_registry.cli.serve import backend_url
+from p2p_registry.cli._looking import Look, Row
+from p2p_registry.cli.serve import backend_url, kind_of
 from p2p_registry.errors import SettingError
 from p2p_registry.server import RegistryStub
 from p2p_registry.serving import RegistryServer, ServerConfig
@@ -64,8 +65,8 @@ async def stub(server: RegistryServer) -> AsyncIterator[RegistryStub]:
         yield RegistryStub(channel)
 
 
-def look_at(server: RegistryServer, model: str | None = None, rank: int | None = None) -> listing._Look:
-    return listing._Look(RegistryFlags(registry=server.address), model, rank, WAIT_SECONDS)
+def look_at(server: RegistryServer, model: str | None = None, rank: int | None = None) -> Look:
+    return Look(RegistryFlags(registry=server.address), model, rank, WAIT_SECONDS)
 
 
 async def listed(server: RegistryServer, capsys: pytest.CaptureFixture[str], **wanted: Any) -> list[dict[str, Any]]:
@@ -142,6 +143,63 @@ async def test_what_pullers_are_not_shown_is_listed_with_the_reason(
     assert int(silent.split()[5].removesuffix("s")) >= 91
 
 
+async def test_a_status_that_no_list_tells_is_unknown_and_no_worker_is_called_silent_for_it(
+    store: Store, server: RegistryServer, stub: RegistryStub, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await beat(stub, await publish(stub, "w"), "w", 0.5)
+    store.summaries_left = 1
+    (row,) = await listed(server, capsys)
+    assert (row["status"], row["source_load"], row["note"]) == (None, 0.5, "status unknown: look again")
+
+
+async def test_a_store_that_fails_sends_nobody_away_from_a_list_that_is_watched(
+    store: Store, server: RegistryServer, stub: RegistryStub, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await publish(stub, "w")
+    looks = 0
+
+    class Counting(Look):
+        async def rows(self, channel: grpc.aio.Channel) -> list[Row]:
+            nonlocal looks
+            looks += 1
+            return await super().rows(channel)
+
+    async def seen(more: int) -> None:
+        enough = looks + more
+        while looks < enough:
+            await stub.ListSources(ListSourcesRequest())
+
+    class Remembering(listing._Changes):
+        shown: ClassVar[set[tuple[int, str | None]]] = set()
+
+        def show(self, rows: Sequence[Row], fault: str | None) -> None:
+            self.shown.add((len(rows), fault))
+            super().show(rows, fault)
+
+    look = Counting(RegistryFlags(registry=server.address), None, None, WAIT_SECONDS)
+    async with look.open() as channel:
+        watching = asyncio.create_task(listing._follow(look, channel, Remembering(json_lines=False), 0.001))
+        await seen(2)
+        store.gone = True  # and no probe has noticed yet
+        await seen(2)
+        await server.health.look()
+        await seen(2)
+        store.gone = False
+        await server.health.look()
+        await seen(2)
+        watching.cancel()
+        await asyncio.wait({watching})
+    # What was known stays on a live table, below the fault.
+    assert Remembering.shown == {(1, None), (1, "the registry's store doesn't answer")}
+    out, err = capsys.readouterr()
+    # It may have failed between two requests of one look, which leaves a status unknown for that long.
+    assert {line.split()[1] for line in out.splitlines()} - {"changed"} == {"came"}
+    assert err.splitlines() == [
+        "p2p-registry: the registry's store doesn't answer",
+        "p2p-registry: the registry answers again",
+    ]
+
+
 async def test_model_and_rank_limit_the_list(
     server: RegistryServer, stub: RegistryStub, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -162,9 +220,9 @@ async def test_an_empty_list_tells_whether_the_store_is_to_blame(
     assert capsys.readouterr() == ("", "p2p-registry: the registry's store doesn't answer\n")
 
 
-def row(worker_id: str, load: float | None = 0.5) -> listing.Row:
+def row(worker_id: str, load: float | None = 0.5) -> Row:
     reference = SourceInstanceRef(worker_id=worker_id, model_name="m", updated_at=1)
-    return listing.Row(reference=reference, status=RecordStatus.READY, load=load, note="")
+    return Row(reference=reference, status=RecordStatus.READY, load=load, note="")
 
 
 def test_watching_prints_who_comes_changes_and_goes_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
@@ -234,6 +292,8 @@ def test_the_store_is_the_one_that_modelexpress_names() -> None:
     assert backend_url({"REDIS_URL": "redis://a"}) == "memory"
     assert backend_url({"MX_METADATA_BACKEND": " Redis ", "REDIS_URL": "redis://a"}) == "redis://a"
     assert backend_url({"MX_METADATA_BACKEND": "redis"}) == "redis://localhost:6379"
+    kinds = {url: kind_of(url) for url in ("memory", "memory:///x", "redis://a", "rediss://a", "unix:///a")}
+    assert list(kinds.values()) == ["memory", "memory", "redis", "redis", "redis"]
     with pytest.raises(SettingError, match="MX_METADATA_BACKEND=etcd is not allowed"):
         backend_url({"MX_METADATA_BACKEND": "etcd"})
 

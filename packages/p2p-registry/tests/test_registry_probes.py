@@ -2,8 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from http import HTTPStatus
 from importlib.metadata import version
 
@@ -26,7 +26,7 @@ from registry_bench import (
     watch,
 )
 
-from p2p_registry import BackendError, RegistryService
+from p2p_registry import BackendError, RegistryService, WorkerSummary
 from p2p_registry import _health as health_module
 from p2p_registry._health import MAX_WATCHERS, Health
 from p2p_registry.cli import _side_port
@@ -188,16 +188,20 @@ async def hung_up(reader: asyncio.StreamReader) -> bool:
     return True
 
 
-async def test_who_talks_too_much_is_cut_off() -> None:
+async def test_who_talks_too_much_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_side_port, "CONNECTION_SECONDS", 1e6)
     async with listening() as address, connected(address) as (reader, writer):
         writer.write(b"x" * 100_000)
         assert await hung_up(reader)
 
 
-async def test_who_says_nothing_holds_nobody_up_and_is_cut_off_at_the_end() -> None:
-    async with listening() as address, connected(address) as (reader, _):
-        assert (await ask(address, "GET /livez"))[0] == 200
-    assert await hung_up(reader)
+async def test_who_says_nothing_holds_nobody_up_and_is_cut_off_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_side_port, "CONNECTION_SECONDS", 1e6)
+    async with AsyncExitStack() as stack:
+        async with listening() as address:
+            reader, _ = await stack.enter_async_context(connected(address))
+            assert (await ask(address, "GET /livez"))[0] == 200
+        assert await hung_up(reader)
 
 
 async def test_a_connection_has_a_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -310,6 +314,22 @@ async def test_refused_calls_are_counted_by_their_code() -> None:
     scraped = Scraped(metrics)
     for code in ("OK", "RESOURCE_EXHAUSTED"):
         assert scraped.get("p2p_registry_rpcs_total", method="ListSources", code=code) == codes.count(code) > 0
+
+
+async def test_a_call_that_breaks_is_no_success_in_the_counts() -> None:
+    class Broken(Store):
+        async def summaries(self, source_id: str | None) -> Sequence[WorkerSummary]:
+            if source_id is not None:
+                raise RuntimeError("a fault of the store's code")
+            return await super().summaries(source_id)
+
+    metrics = RegistryMetrics(backend="memory")
+    async with RegistryServer(Broken(), HERE, observer=metrics) as server, dialled(server.address) as channel:
+        call = RegistryStub(channel).ListSources(ListSourcesRequest(identity=SourceIdentity(model_name="m")))
+        assert await call.code() is grpc.StatusCode.UNKNOWN
+    scraped = Scraped(metrics)
+    assert scraped.get("p2p_registry_rpcs_total", method="ListSources", code="UNKNOWN") == 1
+    assert scraped.get("p2p_registry_rpcs_total", method="ListSources", code="OK") == 0
 
 
 async def test_reaped_workers_are_counted() -> None:

@@ -1,13 +1,15 @@
 """The P2P metadata of weight sources: what a source is, the id it is listed under, and the service that lists it.
 
-`RegistryService` answers requests from a `Backend`; `p2p_registry.server` puts it on gRPC; sources publish through
-`p2p_registry.publisher`, or `publisher_thread`, and pullers ask through `p2p_registry.client`; the messages are in
-`p2p_registry.wire`.
+`RegistryService` answers requests from a `Backend`; `p2p_registry.server` puts it on gRPC, and `p2p_registry.serving` makes a server of
+it. Sources publish through `p2p_registry.publisher`, or `publisher_thread`, and pullers ask through `p2p_registry.client`; the messages
+are in `p2p_registry.wire`.
 """
 
 from p2p_registry.backends import open_backend
 from p2p_registry.errors import (
     BackendError,
+    BindError,
+    CredentialFileError,
     InvalidBackendUrlError,
     InvalidIdentityError,
     MissingExtraError,
@@ -25,6 +27,7 @@ from p2p_registry.reaper import REMOVAL_TIMEOUT_MS, Reaped
 from p2p_registry.records import SourceStatus, WorkerKey, WorkerRecord, WorkerState, WorkerSummary
 from p2p_registry.registration import Registration, new_worker_id
 from p2p_registry.service import RegistryService
+from p2p_registry.snapshot_backend import SnapshotBackend
 from p2p_registry.source_id import mx_source_id
 
 __all__ = [
@@ -33,6 +36,8 @@ __all__ = [
     "Backend",
     "BackendError",
     "BackendFramework",
+    "BindError",
+    "CredentialFileError",
     "InvalidBackendUrlError",
     "InvalidIdentityError",
     "MemoryBackend",
@@ -45,6 +50,7 @@ __all__ = [
     "RegistryService",
     "RegistryUnreachableError",
     "SettingError",
+    "SnapshotBackend",
     "SourceGoneError",
     "SourceIdentity",
     "SourceStatus",

@@ -1,16 +1,20 @@
 """Opens the store that a URL names."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 from p2p_registry.errors import InvalidBackendUrlError, MissingExtraError
 from p2p_registry.interfaces import Backend
 from p2p_registry.memory import MemoryBackend
+from p2p_registry.snapshot_backend import SnapshotBackend
 
 
 async def open_backend(url: str) -> Backend:
     """Open the store that `url` names, for the event loop that runs; `Backend.aclose` ends it.
 
     - `memory`: in this process, forgotten when it ends.
+    - `memory:///PATH`: the same, saved to a file every few seconds and read from it at the start; see `SnapshotBackend`.
     - `redis://[USER:PASSWORD@]HOST[:PORT][/DB]`, `rediss://` with TLS, `unix://[USER:PASSWORD@]/PATH[?db=DB]`: Redis, dialled when
       it is needed, so that a registry starts before its store; `Backend.ping` tells whether it is there. See `RedisBackend`.
 
@@ -18,6 +22,7 @@ async def open_backend(url: str) -> Backend:
         url: One of the above.
 
     Raises:
+        BackendError: The file can't be used.
         InvalidBackendUrlError: `url` names no store.
         MissingExtraError: What the store needs isn't installed.
     """
@@ -30,9 +35,14 @@ async def open_backend(url: str) -> Backend:
 
 
 async def _open_memory(url: str) -> Backend:
-    if url != "memory":
-        raise InvalidBackendUrlError("a store in memory is given as memory")
-    return MemoryBackend()
+    if url == "memory":
+        return MemoryBackend()
+    parts = urlsplit(url)
+    if parts.netloc or parts.query or parts.fragment or not parts.path:
+        raise InvalidBackendUrlError(
+            "a store in memory is given as memory or memory:///PATH, with special letters of the path as %XX"
+        )
+    return await SnapshotBackend.open(Path(unquote(parts.path)))
 
 
 async def _open_redis(url: str) -> Backend:

@@ -32,6 +32,8 @@ from p2p_registry.redis_layout import (
     worker_key,
 )
 
+__all__ = ["RedisBackend"]
+
 _log = logging.getLogger(__name__)
 
 _FORMS = (
@@ -43,7 +45,7 @@ _SOURCES_AT_ONCE = 100  # in one script; Redis answers nobody else meanwhile
 
 
 class RedisBackend:
-    """A `Backend` in Redis 4 or later, without clustering; every method but a listing of all sources is one script there.
+    """A `Backend` in Redis 5 or later, without clustering; every method but a listing of all sources is one script there.
 
     A listing of all sources is atomic for each source. Records outlive Redis as far as its own persistence goes; where it has none,
     sources publish again by themselves. Connections are made when they are needed, at most 32, and a call that finds its connection
@@ -63,7 +65,8 @@ class RedisBackend:
             InvalidBackendUrlError: `url` can't be read.
         """
         try:
-            _check(url)
+            # Releases before 6 don't look at the name on a certificate unless they are told to.
+            tls = {"ssl_check_hostname": True} if _scheme(url) == "rediss" else {}
             pool: BlockingConnectionPool = BlockingConnectionPool.from_url(
                 url,
                 max_connections=32,
@@ -72,6 +75,7 @@ class RedisBackend:
                 socket_connect_timeout=5,
                 protocol=2,
                 retry=Retry(ExponentialBackoff(cap=0.5, base=0.05), 1),
+                **tls,
             )
             # An option that it doesn't know would be found only by the first call.
             pool.connection_class(**pool.connection_kwargs)
@@ -183,9 +187,7 @@ class RedisBackend:
             summaries, unreadable = summaries_of(source_id, attributes, rows)
             listed += summaries
             if unreadable:
-                _log.warning(
-                    "workers of source %s can't be read in Redis: %s", source_id, ", ".join(map(repr, unreadable))
-                )
+                _log.warning("workers of source %s can't be read in Redis: %s", source_id, ", ".join(unreadable))
         return listed
 
     async def _run(self, step: Awaitable[Any]) -> Any:
@@ -198,12 +200,13 @@ class RedisBackend:
             raise BackendError(f"Redis at {self._where}: {text}") from error
 
 
-def _check(url: str) -> None:
-    """Refuse what redis-py takes for a default."""
+def _scheme(url: str) -> str:
+    """Return the scheme of a URL; what redis-py takes for a default is refused with a `ValueError`."""
     parts = urlsplit(url)
-    database = parts.scheme != "unix" and re.fullmatch(r"/?[0-9]*", parts.path)
-    if not url.startswith(f"{parts.scheme}://") or not (database or (parts.scheme == "unix" and len(parts.path) > 1)):
+    path = r"/.+" if parts.scheme == "unix" else r"/?[0-9]*"
+    if not url.startswith(f"{parts.scheme}://") or not re.fullmatch(path, parts.path):
         raise ValueError
+    return parts.scheme
 
 
 def _keys(source_id: str, worker_id: str) -> list[str]:

@@ -19,19 +19,12 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from google.protobuf.message import DecodeError
 
-from p2p_registry.records import (
-    SourceStatus,
-    WorkerKey,
-    WorkerRecord,
-    WorkerState,
-    WorkerSummary,
-    layout_signature_of,
-    training_step_of,
-)
+from p2p_registry import records
+from p2p_registry.records import SourceStatus, WorkerKey, WorkerRecord, WorkerState, WorkerSummary
 from p2p_registry.redis_metadata import metadata_members, metadata_of
 from p2p_registry.wire import SourceIdentity
 
@@ -92,24 +85,25 @@ def record_text(record: WorkerRecord) -> str:
     return _text(metadata_members(record.metadata) | _small_members(record.summary))
 
 
-def summaries_of(source_id: str, attributes: bytes | None, rows: Any) -> tuple[list[WorkerSummary], list[str]]:
-    """Return what listings show of a source's workers, and the ids of those that can't be read.
+def summaries_of(source_id: str, attributes: bytes | None, rows: bytes) -> tuple[list[WorkerSummary], list[str]]:
+    """Return what listings show of a source's workers, and the ids, as JSON, of those that can't be read.
 
     Args:
         source_id: The source's id.
         attributes: The source's `__attributes__`; None where there are none.
-        rows: Worker id, rank and `status:{rank}` of each worker.
+        rows: Id as JSON, rank and `status:{rank}` of each worker, with NUL between them.
     """
     summaries: list[WorkerSummary] = []
     unreadable: list[str] = []
+    cells = rows.split(b"\0") if rows else []
     try:
-        identity = _identity(attributes)
+        shown = _shown(attributes)
     except _UNREADABLE:
-        return summaries, [worker_id.decode(errors="replace") for worker_id, *_ in rows]
-    for worker_id, rank, small in rows:
+        return summaries, [worker_id.decode(errors="replace") for worker_id in cells[::3]]
+    for worker_id, rank, small in zip(cells[::3], cells[1::3], cells[2::3], strict=True):
         try:
-            key = WorkerKey(source_id=source_id, worker_id=worker_id.decode(), worker_rank=int(rank))
-            summaries.append(_summary(key, identity, _object(small)))
+            key = WorkerKey(source_id=source_id, worker_id=json.loads(worker_id), worker_rank=int(rank))
+            summaries.append(_summary(key, shown, _object(small)))
         except _UNREADABLE:
             unreadable.append(worker_id.decode(errors="replace"))
     return summaries, unreadable
@@ -128,13 +122,14 @@ def record_of(key: WorkerKey, attributes: bytes | None, whole: bytes, small: byt
         UnreadableError: One of the three can't be read.
     """
     try:
-        identity = _identity(attributes)
+        of_source = {} if attributes is None else _object(attributes)
+        identity = SourceIdentity(**{name: of_source[name] for name in _IDENTITY_FIELDS if name in of_source})
         members = _object(whole)
         latest = members if small is None else _object(small)
         if latest.get("updated_at", 0) < members.get("updated_at", 0):
             latest = members
         return WorkerRecord(
-            summary=_summary(key, identity, latest),
+            summary=_summary(key, _shown(attributes), latest),
             identity=identity.SerializeToString(),
             metadata=metadata_of(members),
         )
@@ -156,28 +151,49 @@ def _small_members(summary: WorkerSummary) -> dict[str, object]:
     }
 
 
-def _identity(attributes: bytes | None) -> SourceIdentity:
+class _Shown(NamedTuple):
+    """What listings show of a source's identity."""
+
+    model_name: str
+    training_step: int | None
+    layout_signature: str | None
+
+
+def _shown(attributes: bytes | None) -> _Shown:
     members = {} if attributes is None else _object(attributes)
-    return SourceIdentity(**{name: members[name] for name in _IDENTITY_FIELDS if name in members})
+    extra = _texts(members.get("extra_parameters", {}))
+    return _Shown(
+        _a_text(members.get("model_name", "")), records.training_step_of(extra), records.layout_signature_of(extra)
+    )
 
 
-def _summary(key: WorkerKey, identity: SourceIdentity, latest: Mapping[str, Any]) -> WorkerSummary:
+def _summary(key: WorkerKey, shown: _Shown, latest: Mapping[str, Any]) -> WorkerSummary:
     load = latest.get("source_load_text", latest.get("source_load"))
-    status = latest.get("status", 0)
+    status, updated_at_ms = latest.get("status", 0), int(latest.get("updated_at", 0))
+    if not -(2**63) <= updated_at_ms < 2**63:
+        raise OverflowError(f"updated_at={updated_at_ms} is no 64-bit number")
     return WorkerSummary(
         key=key,
         state=WorkerState(
             # A newer server may know more of them.
             status=SourceStatus(status) if status in SourceStatus.__members__.values() else SourceStatus.UNKNOWN,
-            updated_at_ms=int(latest.get("updated_at", 0)),
+            updated_at_ms=updated_at_ms,
             source_load=None if load is None else float(load),
         ),
-        model_name=identity.model_name,
-        accelerator=latest.get("accelerator", ""),
-        topology=dict(latest.get("topology", {})),
-        training_step=training_step_of(identity.extra_parameters),
-        layout_signature=layout_signature_of(identity.extra_parameters),
+        accelerator=_a_text(latest.get("accelerator", "")),
+        topology=_texts(latest.get("topology", {})),
+        **shown._asdict(),
     )
+
+
+def _a_text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"a text is expected, not {type(value).__name__}")
+    return value
+
+
+def _texts(values: Mapping[str, object]) -> dict[str, str]:
+    return {name: _a_text(value) for name, value in values.items()}
 
 
 def _object(text: bytes) -> dict[str, Any]:

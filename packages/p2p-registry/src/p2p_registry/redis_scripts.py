@@ -83,6 +83,8 @@ UPDATE_STATE = (
 -- ARGV: worker id, rank, status, time, members of the load. Returns -1 without such a record, 0 for an older update, else 1.
 local rank = ARGV[2]
 if redis.call('HEXISTS', KEYS[1], rank) == 0 then return -1 end
+-- Half of a registration, such as eviction leaves, is none: the source is to publish again.
+if redis.call('HEXISTS', KEYS[2], '__attributes__') == 0 then return -1 end
 local state = state_of(KEYS[1], rank)
 if state.updated_at > tonumber(ARGV[4]) then return 0 end
 store(KEYS[1], KEYS[2], ARGV[1], rank, small_text(rank, ARGV[3], ARGV[4], ARGV[5], state))
@@ -104,11 +106,13 @@ return {redis.call('HGET', KEYS[2], '__attributes__'), rank, fields[1], fields[2
 SUMMARIES = (
     _COMMON
     + """
--- KEYS: hashes of sources. Returns for each its attributes and a row for each worker: id, shown rank and small field.
+-- KEYS: hashes of sources. Returns for each its attributes and, of all workers in one text, the id as JSON, the shown rank and the
+-- small field, with NUL between them: Redis and its client would take longer over many short replies.
 local answer = {}
 for number, source in ipairs(KEYS) do
     local attributes, rows = false, {}
-    local fields = redis.call('HGETALL', source)
+    -- Another program may have a key that looks like a source's.
+    local fields = redis.call('TYPE', source).ok == 'hash' and redis.call('HGETALL', source) or {}
     for i = 1, #fields, 2 do
         if fields[i] == '__attributes__' then
             attributes = fields[i + 1]
@@ -122,11 +126,13 @@ for number, source in ipairs(KEYS) do
                     local time = string.format('%.0f', state.updated_at)
                     small = small_text(rank, tonumber(state.status) or 0, time, load_members(state), state)
                 end
-                rows[#rows + 1] = {fields[i], rank, small}
+                rows[#rows + 1] = cjson.encode(fields[i])
+                rows[#rows + 1] = rank
+                rows[#rows + 1] = string.gsub(small, '%z', ' ')
             end
         end
     end
-    answer[number] = {attributes, rows}
+    answer[number] = {attributes, table.concat(rows, '\\0')}
 end
 return answer
 """

@@ -3,28 +3,25 @@
 import asyncio
 import math
 import sys
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Final
 
 import grpc.aio
 from cyclopts import Parameter
 
-from p2p_registry._health import HEALTH, HealthCheckRequest, HealthCheckResponse, ServingStatus
+from p2p_registry._health import PING_EVERY_SECONDS, PING_SECONDS
 from p2p_registry.cli._connecting import NO_FLAGS, RegistryFlags
+from p2p_registry.cli._looking import Look, Row
 from p2p_registry.cli._output import number, print_columns, print_json, print_line
 from p2p_registry.cli._stopping import stop_signals
 from p2p_registry.errors import RegistryUnreachableError, SettingError
-from p2p_registry.records import SourceStatus
-from p2p_registry.server import SERVICE_NAME, RegistryStub
 from p2p_registry.service import system_clock_ms
-from p2p_registry.wire import ListSourcesRequest, SourceInstanceRef
-from p2p_registry.wire import SourceStatus as WireStatus
 
 SCHEMA: Final = "p2p-registry.list/1"
+_CERTAIN_SECONDS = PING_EVERY_SECONDS + PING_SECONDS
 _TITLES = ("MODEL", "RANK", "WORKER", "STATUS", "LOAD", "HEARTBEAT", "NOTE")
-_HIDDEN = "its last heartbeat is too old: pullers aren't shown it"
 
 
 def run_list(
@@ -56,7 +53,7 @@ def run_list(
     for name, value in (("interval_seconds", interval_seconds), ("timeout", timeout_seconds)):
         if not 0 < value < math.inf:
             raise SettingError(name, value, "is not allowed: a number above 0 is")
-    look = _Look(flags, model, rank, timeout_seconds)
+    look = Look(flags, model, rank, timeout_seconds)
     if not watch:
         return asyncio.run(_once(look, json_lines=json_lines))
     live = sys.stdout.isatty() and not json_lines
@@ -64,108 +61,7 @@ def run_list(
     return asyncio.run(_watch(look, show, interval_seconds))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """One worker, as it is shown.
-
-    Attributes:
-        reference: What the registry lists.
-        status: Its status there.
-        load: Its load where that is a number, else None.
-        note: What is to be said of it, or "".
-    """
-
-    reference: SourceInstanceRef
-    status: SourceStatus
-    load: float | None
-    note: str
-
-    @property
-    def key(self) -> tuple[str, str, int]:
-        """What tells it from all others."""
-        return self.reference.mx_source_id, self.reference.worker_id, self.reference.worker_rank
-
-
-class _Look:
-    """Asks a registry for all of its workers."""
-
-    def __init__(self, flags: RegistryFlags, model: str | None, rank: int | None, timeout_seconds: float) -> None:
-        self._flags = flags
-        self._model = model
-        self._rank = rank
-        self._timeout_seconds = timeout_seconds
-
-    def open(self) -> grpc.aio.Channel:
-        return self._flags.open_channel()
-
-    async def rows(self, channel: grpc.aio.Channel) -> list[Row]:
-        """Return the workers, in the order of model, rank and id.
-
-        An entry of a listing doesn't tell its status, so each status is asked for. Who is in none of these lists was hidden from
-        the READY one.
-
-        Raises:
-            RegistryUnreachableError: A call failed.
-        """
-        stub = RegistryStub(channel)
-        wanted = [ListSourcesRequest(status_filter=WireStatus.Value(f"SOURCE_STATUS_{s.name}")) for s in SourceStatus]
-        calls = [
-            stub.ListSources(request, timeout=self._timeout_seconds) for request in (ListSourcesRequest(), *wanted)
-        ]
-        try:
-            everyone, *by_status = await asyncio.gather(*calls)
-        except grpc.aio.AioRpcError as error:
-            raise RegistryUnreachableError(
-                f"the registry at {self._flags.address()} can't be asked: {error.code().name}: {error.details()}"
-            ) from None
-        statuses = {
-            _key(reference): status
-            for status, answer in zip(SourceStatus, by_status, strict=True)
-            for reference in answer.instances
-        }
-        rows = [
-            _row(reference, statuses.get(_key(reference)))
-            for reference in everyone.instances
-            if self._model in {None, reference.model_name} and self._rank in {None, reference.worker_rank}
-        ]
-        return sorted(rows, key=lambda row: (row.reference.model_name, row.reference.worker_rank, row.key))
-
-    async def fault(self, channel: grpc.aio.Channel) -> str | None:
-        """Return why a registry that lists nothing may know more than that, or None; one that can't tell counts as well."""
-        check: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(f"/{HEALTH}/Check")
-        asked = HealthCheckRequest(service=SERVICE_NAME).SerializeToString()
-        try:
-            status = HealthCheckResponse.FromString(await check(asked, timeout=self._timeout_seconds)).status
-        except grpc.aio.AioRpcError:
-            return None
-        return "the registry's store doesn't answer" if status == ServingStatus.NOT_SERVING else None
-
-
-def _key(reference: SourceInstanceRef) -> tuple[str, str, int]:
-    return reference.mx_source_id, reference.worker_id, reference.worker_rank
-
-
-def _row(reference: SourceInstanceRef, status: SourceStatus | None) -> Row:
-    load, notes = None, []
-    if not reference.HasField("source_load"):
-        notes.append("load unknown: the worker doesn't tell one")
-    elif not math.isfinite(reference.source_load):
-        notes.append(f"load unknown: the worker tells {reference.source_load}")
-    else:
-        load = reference.source_load
-        if not 0 <= load <= 1:
-            notes.append("its load isn't from 0 to 1")
-    if status is None:
-        notes.insert(0, _HIDDEN)
-    return Row(
-        reference=reference,
-        status=SourceStatus.READY if status is None else status,
-        load=load,
-        note="; ".join(notes),
-    )
-
-
-async def _once(look: _Look, *, json_lines: bool) -> int:
+async def _once(look: Look, *, json_lines: bool) -> int:
     async with look.open() as channel:
         rows = await look.rows(channel)
         if not rows:
@@ -180,7 +76,7 @@ async def _once(look: _Look, *, json_lines: bool) -> int:
     return 0
 
 
-async def _watch(look: _Look, show: "_Changes | _Table", interval_seconds: float) -> int:
+async def _watch(look: Look, show: "_Changes | _Table", interval_seconds: float) -> int:
     async with stop_signals() as stopped, look.open() as channel:
         following = asyncio.create_task(_follow(look, channel, show, interval_seconds))
         following.add_done_callback(lambda _: stopped.put_nowait(1))
@@ -192,17 +88,21 @@ async def _watch(look: _Look, show: "_Changes | _Table", interval_seconds: float
         return code
 
 
-async def _follow(look: _Look, channel: grpc.aio.Channel, show: "_Changes | _Table", interval_seconds: float) -> None:
+async def _follow(look: Look, channel: grpc.aio.Channel, show: "_Changes | _Table", interval_seconds: float) -> None:
     rows: list[Row] = []
+    any_at = time.monotonic()
     while True:
         try:
             newest = await look.rows(channel)
             fault = None if newest else await look.fault(channel)
         except RegistryUnreachableError as error:
             newest, fault = [], str(error)
-        if fault is None:
-            rows = newest
-        show.show(rows, fault)
+        if newest:
+            any_at = time.monotonic()
+        # A store that fails lists nothing, too, and probes tell of it later: only then does nothing mean that all have gone.
+        if fault is not None or newest or not rows or time.monotonic() - any_at > _CERTAIN_SECONDS:
+            rows = newest if fault is None else rows
+            show.show(rows, fault)
         sys.stdout.flush()
         await asyncio.sleep(interval_seconds)
 
@@ -267,7 +167,7 @@ def _fields(row: Row) -> Mapping[str, object]:
         "model_name": reference.model_name,
         "worker_id": reference.worker_id,
         "worker_rank": reference.worker_rank,
-        "status": row.status.name,
+        "status": None if row.status is None else row.status.name,
         "source_load": row.load,
         "updated_at": reference.updated_at,
         "accelerator": reference.accelerator,
@@ -286,7 +186,7 @@ def _cells(row: Row, now_ms: int) -> tuple[str, ...]:
         reference.model_name,
         str(reference.worker_rank),
         reference.worker_id,
-        row.status.name,
+        "-" if row.status is None else row.status.name,
         number(row.load, 2),
         f"{age_seconds}s" if reference.updated_at > 0 else "-",
         row.note,

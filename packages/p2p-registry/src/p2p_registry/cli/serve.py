@@ -77,7 +77,8 @@ def run_serve(
     stderr, on a taken port or a file that can't be used.
 
     Args:
-        backend: The store: memory, or redis://HOST:PORT. By default what MX_METADATA_BACKEND and REDIS_URL say, else memory.
+        backend: The store: memory, memory:///PATH for one that is saved to a file, or redis://HOST:PORT. By default what
+            MX_METADATA_BACKEND and REDIS_URL say, else memory.
         flags: Who is served, and how.
         http_host: Address of the second listener; 0.0.0.0 for probes and scrapers on other machines.
         http_port: Its port, for /metrics, /livez and /readyz; 0 takes any free one, told by the second line of output.
@@ -110,7 +111,7 @@ async def _serve(config: ServerConfig, url: str, side: tuple[str, int] | None) -
     async with stop_signals() as stopped, AsyncExitStack() as stack:
         backend = await open_backend(url)
         stack.push_async_callback(backend.aclose)
-        metrics = None if side is None else _make_metrics(url.partition(":")[0])
+        metrics = None if side is None else _make_metrics(kind_of(url))
         if metrics is not None:
             backend = metrics.watching(backend)
         server = RegistryServer(backend, config, observer=metrics)
@@ -126,6 +127,12 @@ async def _serve(config: ServerConfig, url: str, side: tuple[str, int] | None) -
         code = await stopped.get()
         _log.info("closing: calls under way may take %.0f s to end", GRACE_SECONDS)
         return code
+
+
+def kind_of(url: str) -> str:
+    """Return what a store is called in metrics, where modelexpress' server knows memory, redis and kubernetes."""
+    scheme = url.partition(":")[0]
+    return {"rediss": "redis", "unix": "redis"}.get(scheme, scheme)
 
 
 def _make_metrics(backend: str) -> "RegistryMetrics | None":
