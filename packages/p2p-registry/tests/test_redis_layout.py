@@ -317,6 +317,17 @@ async def test_an_identity_comes_back_with_every_field(backend: Backend) -> None
     assert SourceIdentity.FromString((await get(backend)).identity) == identity
 
 
+@pytest.mark.parametrize("lost", [SOURCE_KEY, WORKER_KEY])
+async def test_half_of_a_registration_is_none(backend: Backend, store: Redis, lost: str) -> None:
+    await backend.publish(record())
+    await store.delete(lost)
+    assert await backend.update_state(key(), state()) is UpdateOutcome.NOT_REGISTERED
+    assert list(await backend.summaries(None)) == []
+    await backend.publish(record())
+    assert await backend.update_state(key(), state()) is UpdateOutcome.APPLIED
+    assert (await get(backend)).summary.model_name == "модель/Ж"
+
+
 async def test_the_source_goes_with_its_last_worker_and_not_before(backend: Backend, store: Redis) -> None:
     await backend.publish(record(key("a")))
     await backend.publish(record(key("b")))

@@ -192,7 +192,8 @@ async def test_a_store_that_fails_sends_nobody_away_from_a_list_that_is_watched(
     # What was known stays on a live table, below the fault.
     assert Remembering.shown == {(1, None), (1, "the registry's store doesn't answer")}
     out, err = capsys.readouterr()
-    assert [line.split()[1] for line in out.splitlines()] == ["came"]
+    # It may have failed between two requests of one look, which leaves a status unknown for that long.
+    assert {line.split()[1] for line in out.splitlines()} - {"changed"} == {"came"}
     assert err.splitlines() == [
         "p2p-registry: the registry's store doesn't answer",
         "p2p-registry: the registry answers again",

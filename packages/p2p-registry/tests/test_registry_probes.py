@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from http import HTTPStatus
 from importlib.metadata import version
 
@@ -197,9 +197,11 @@ async def test_who_talks_too_much_is_cut_off(monkeypatch: pytest.MonkeyPatch) ->
 
 async def test_who_says_nothing_holds_nobody_up_and_is_cut_off_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_side_port, "CONNECTION_SECONDS", 1e6)
-    async with listening() as address, connected(address) as (reader, _):
-        assert (await ask(address, "GET /livez"))[0] == 200
-    assert await hung_up(reader)
+    async with AsyncExitStack() as stack:
+        async with listening() as address:
+            reader, _ = await stack.enter_async_context(connected(address))
+            assert (await ask(address, "GET /livez"))[0] == 200
+        assert await hung_up(reader)
 
 
 async def test_a_connection_has_a_deadline(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -65,8 +65,12 @@ class SourcePublisherThread:
 
     @property
     def publisher(self) -> SourcePublisher:
-        """The publisher on the thread, to read its state from; it is there after `start`."""
-        return self._started.result()
+        """The publisher on the thread, to read its state from.
+
+        Raises:
+            TimeoutError: It wasn't started.
+        """
+        return self._started.result(timeout=0)
 
     def start(self) -> None:
         """Start, and return when the thread runs: a registry that isn't there yet is no error.

@@ -6,11 +6,11 @@ from collections.abc import Awaitable, Iterator, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
+from redis import exceptions
 from redis.asyncio import BlockingConnectionPool, Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import ExponentialBackoff
 from redis.commands.core import AsyncScript
-from redis.exceptions import RedisError
 
 from p2p_registry import redis_scripts as scripts
 from p2p_registry.errors import BackendError, InvalidBackendUrlError
@@ -45,7 +45,7 @@ _SOURCES_AT_ONCE = 100  # in one script; Redis answers nobody else meanwhile
 
 
 class RedisBackend:
-    """A `Backend` in Redis 4 or later, without clustering; every method but a listing of all sources is one script there.
+    """A `Backend` in Redis 5 or later, without clustering; every method but a listing of all sources is one script there.
 
     A listing of all sources is atomic for each source. Records outlive Redis as far as its own persistence goes; where it has none,
     sources publish again by themselves. Connections are made when they are needed, at most 32, and a call that finds its connection
@@ -75,11 +75,13 @@ class RedisBackend:
                 socket_connect_timeout=5,
                 protocol=2,
                 retry=Retry(ExponentialBackoff(cap=0.5, base=0.05), 1),
+                # The default of releases from 6 on.
+                retry_on_error=[exceptions.ConnectionError, exceptions.TimeoutError],
                 **tls,
             )
             # An option that it doesn't know would be found only by the first call.
             pool.connection_class(**pool.connection_kwargs)
-        except (TypeError, ValueError, RedisError):
+        except (TypeError, ValueError, exceptions.RedisError):
             # Their texts may hold parts of a password.
             raise InvalidBackendUrlError(f"the URL of a Redis store can't be read; {_FORMS} is allowed") from None
         options = pool.connection_kwargs
@@ -193,7 +195,7 @@ class RedisBackend:
     async def _run(self, step: Awaitable[Any]) -> Any:
         try:
             return await step
-        except (RedisError, OSError) as error:
+        except (exceptions.RedisError, OSError) as error:
             text = str(error) or type(error).__name__
             if self._password and self._password in text:
                 raise BackendError(f"Redis at {self._where}: {text.replace(self._password, '***')}") from None

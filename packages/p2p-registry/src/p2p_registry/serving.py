@@ -84,15 +84,15 @@ class ServerConfig:
 class RegistryServer:
     """A registry that listens while its block lasts.
 
+    A store that doesn't answer is no reason not to start: the health says so, and calls are answered as modelexpress' clients
+    expect. The backend stays the caller's. On a free port of this machine::
+
         async with RegistryServer(MemoryBackend(), ServerConfig(listen="127.0.0.1:0")) as server:
             print(server.address)
 
-    A store that doesn't answer is no reason not to start: the health says so, and calls are answered as modelexpress' clients
-    expect. The backend stays the caller's.
-
     Attributes:
         address: Where it listens, once started.
-        health: What probes are told, on gRPC and elsewhere.
+        health: What probes are told; its `fault` is None while requests can be served, else why not.
     """
 
     def __init__(
@@ -195,8 +195,8 @@ async def check_bindable(setting: str, address: str) -> None:
     loop = asyncio.get_running_loop()
     try:
         found = await loop.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    except socket.gaierror as error:
-        raise BindError(f"can't listen on {address}: the host has no address ({error.strerror})") from None
+    except (socket.gaierror, UnicodeError) as error:  # the second for what is no host's name
+        raise BindError(f"can't listen on {address}: the host has no address ({error})") from None
     for family, kind, protocol, _, name in found:
         with socket.socket(family, kind, protocol) as probe:
             # As gRPC does, so that connections in TIME_WAIT don't count as a taken port.
