@@ -12,6 +12,8 @@ GRPC_PORT: Final = 8001
 _GRPC = "grpc"
 _METRICS = "metrics"
 _USER = 65_532
+_ROUTES_SECONDS = 5
+"""After a pod's end began, what it may take until nobody dials it any more."""
 
 Object = dict[str, Any]
 
@@ -76,7 +78,7 @@ def _pod(name: str, image: str) -> Object:
         "serviceAccountName": name,
         "automountServiceAccountToken": True,
         "enableServiceLinks": False,
-        "terminationGracePeriodSeconds": int(GRACE_SECONDS) + 10,
+        "terminationGracePeriodSeconds": _ROUTES_SECONDS + int(GRACE_SECONDS) + 10,
         "topologySpreadConstraints": [
             {
                 "maxSkew": 1,
@@ -100,6 +102,7 @@ def _container(image: str) -> Object:
         "command": command,
         "env": [{"name": "POD_NAMESPACE", "valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}}}],
         "ports": [{"name": _GRPC, "containerPort": GRPC_PORT}, {"name": _METRICS, "containerPort": SIDE_PORT}],
+        "lifecycle": {"preStop": {"sleep": {"seconds": _ROUTES_SECONDS}}},
         # Alive says nothing of the store: a restart wouldn't mend that.
         "livenessProbe": {"httpGet": {"path": "/livez", "port": _METRICS}, "periodSeconds": 10, "timeoutSeconds": 5},
         "readinessProbe": {"httpGet": {"path": "/readyz", "port": _METRICS}, "periodSeconds": 5, "timeoutSeconds": 5},
