@@ -126,6 +126,25 @@ async def test_any_number_of_listings_costs_one_list(api: KubernetesApi, backend
     await other.aclose()
 
 
+async def test_what_a_replica_did_is_listed_at_once_though_its_watch_is_behind(
+    api: KubernetesApi, backend: KubernetesBackend
+) -> None:
+    async def listed() -> dict[str, float | None]:
+        found = await KubernetesBackend.summaries(backend, None)
+        return {each.key.worker_id: each.state.source_load for each in found}
+
+    await backend.publish(record(key("old")))
+    assert await listed() == {"old": None}
+    await watched(api)
+    api.deaf = True
+    await backend.publish(record())
+    await backend.update_state(key(), state(source_load=0.5))
+    assert await listed() == {"old": None, "w": 0.5}
+    await backend.remove(SOURCE, "old", NOW_MS)
+    assert await listed() == {"w": 0.5}
+    assert len(lists(api)) == 1
+
+
 async def test_a_long_list_comes_in_pages(api: KubernetesApi, backend: KubernetesBackend) -> None:
     for number in range(401):
         name = f"mx-source-{SOURCE}-w{number}"
