@@ -95,7 +95,7 @@ class LightkubeApi:
         with self._failures("can't be watched"):
             async with aclosing(cast("AsyncGenerator[tuple[str, Mapping[str, Any]]]", events)) as following:
                 async for kind, each in following:
-                    yield WatchEvent(type=EventType(kind), object=each)
+                    yield WatchEvent(kind=EventType(kind), object=each)
 
     async def get(self, name: str) -> Object | None:
         """Return a worker's object, or None."""

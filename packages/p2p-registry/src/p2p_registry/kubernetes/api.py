@@ -22,11 +22,11 @@ class WatchEvent:
     """One event of a watch.
 
     Attributes:
-        type: What happened.
+        kind: What happened.
         object: The object as it is now, or was last; of a bookmark only its resource version.
     """
 
-    type: EventType
+    kind: EventType
     object: Mapping[str, Any]
 
 

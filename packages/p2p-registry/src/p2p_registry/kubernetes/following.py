@@ -87,9 +87,9 @@ class Follower:
 
     def _take(self, event: WatchEvent) -> None:
         version = int(event.object["metadata"]["resourceVersion"])
-        if event.type is EventType.BOOKMARK:
+        if event.kind is EventType.BOOKMARK:
             self._cache.passed(version)
-        elif event.type is EventType.DELETED:
+        elif event.kind is EventType.DELETED:
             self._cache.deleted(event.object["metadata"]["name"], version)
         elif (entry := entry_of(event.object)) is not None:
             self._cache.changed(entry)
