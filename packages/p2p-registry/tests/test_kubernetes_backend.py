@@ -653,3 +653,24 @@ async def test_without_the_client_library_the_extra_is_named(monkeypatch: pytest
     monkeypatch.setitem(sys.modules, "p2p_registry.kubernetes._lightkube", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'p2p-registry\[kubernetes\]'"):
         await open_backend("kubernetes://n")
+
+
+async def test_an_api_server_that_never_answers_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("p2p_registry.kubernetes._lightkube._TIMEOUT_SECONDS", 0.05)
+    over = asyncio.Event()
+
+    async def say_nothing(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await over.wait()
+        writer.close()
+
+    server = await asyncio.start_server(say_nothing, "127.0.0.1", 0)
+    silent = KubernetesApi(custom_resource_definition())
+    silent.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    client = LightkubeApi(NAMESPACE, config=config_of(silent))
+    for ask, what in ((client.get("w"), "read"), (client.delete("w", "u", 1), "deleted"), (client.list(), "listed")):
+        with pytest.raises(BackendError, match=f"can't be {what}: ReadTimeout"):
+            await ask
+    await client.aclose()
+    over.set()
+    server.close()
+    await server.wait_closed()
