@@ -1,11 +1,12 @@
 """What a registry does, for Prometheus; needs the extra `[prometheus]`.
 
+The families stand in a registry of their own, because a modelexpress in the same process has its own `mx_build_info` in another. To
+count, and to serve the counts::
+
     metrics = RegistryMetrics(backend="memory")
     backend = metrics.watching(MemoryBackend())
     async with RegistryServer(backend, config, observer=metrics) as server:
         prometheus_client.start_http_server(9401, registry=metrics.registry)
-
-The families stand in a registry of their own, because a modelexpress in the same process has its own `mx_build_info` in another.
 """
 
 from collections import Counter as Count

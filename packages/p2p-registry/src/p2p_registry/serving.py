@@ -84,15 +84,15 @@ class ServerConfig:
 class RegistryServer:
     """A registry that listens while its block lasts.
 
+    A store that doesn't answer is no reason not to start: the health says so, and calls are answered as modelexpress' clients
+    expect. The backend stays the caller's. On a free port of this machine::
+
         async with RegistryServer(MemoryBackend(), ServerConfig(listen="127.0.0.1:0")) as server:
             print(server.address)
 
-    A store that doesn't answer is no reason not to start: the health says so, and calls are answered as modelexpress' clients
-    expect. The backend stays the caller's.
-
     Attributes:
         address: Where it listens, once started.
-        health: What probes are told, on gRPC and elsewhere.
+        health: What probes are told; its `fault` is None while requests can be served, else why not.
     """
 
     def __init__(
