@@ -18,7 +18,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent))
 import modelexpress_stand_ins
 
-WAIT_SECONDS = 40
+WAIT_SECONDS = 20
 BEAT_SECONDS = 0.05
 
 modelexpress_stand_ins.install()

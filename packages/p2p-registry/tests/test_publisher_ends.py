@@ -10,7 +10,7 @@ from pathlib import Path
 
 import grpc.aio
 import pytest
-from publisher_peers import RecordingRegistry, address_of, registration
+from publisher_peers import RecordingRegistry, address_of, registration, until
 
 from p2p_registry import PublisherSettings, PublisherState
 from p2p_registry.publisher_thread import SourcePublisherThread
@@ -165,7 +165,7 @@ async def test_the_thread_form_beats_stops_and_may_be_stopped_twice() -> None:
         )
         await asyncio.to_thread(thread.start)
         await registry.wait_for(("READY", 0.5), ("READY", 0.5))
-        assert thread.publisher.state is PublisherState.READY
+        await until(lambda: thread.publisher.state is PublisherState.READY)
         await asyncio.to_thread(thread.stop)
         assert registry.told[-1] == ("STALE", None)
         await asyncio.to_thread(thread.stop)

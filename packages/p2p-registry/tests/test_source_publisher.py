@@ -15,7 +15,7 @@ from p2p_registry.publisher import SourcePublisher
 from p2p_registry.server import CHANNEL_OPTIONS
 from p2p_registry.wire import SourceStatus, WorkerMetadata
 
-QUICK_END = PublisherSettings(stop_seconds=0.4)
+QUICK_END = PublisherSettings(stop_seconds=2)
 
 
 class Scene:
@@ -218,11 +218,11 @@ async def test_a_registry_that_is_not_there_yet_is_found_later() -> None:
 
 
 async def test_a_heartbeat_that_hangs_is_given_up_and_the_next_one_is_not_late(scene: Scene) -> None:
-    async with scene.publish(settings=PublisherSettings(call_seconds=0.2)) as publisher:
+    async with scene.publish(settings=PublisherSettings(call_seconds=1)) as publisher:
         await scene.clock.pass_to(29)
         scene.registry.hold = asyncio.Event()
         await scene.clock.pass_to(34)
-        assert publisher.reason == "DEADLINE_EXCEEDED: Deadline Exceeded"
+        assert publisher.reason.startswith("DEADLINE_EXCEEDED: ")
         scene.registry.hold.set()
         await scene.clock.pass_to(60)
         # At 30 s in vain, again 5 s later, and at 60 s.
@@ -233,22 +233,14 @@ async def test_a_heartbeat_that_hangs_is_given_up_and_the_next_one_is_not_late(s
 async def test_a_registry_that_was_away_for_a_while_hears_the_next_heartbeats_and_nothing_is_published_again() -> None:
     registry = RecordingRegistry()
     settings = PublisherSettings(heartbeat_seconds=0.2, retry_seconds=0.1)
-    changes: asyncio.Queue[PublisherState] = asyncio.Queue()
-
-    async def wait_for(state: PublisherState) -> None:
-        while await changes.get() is not state:
-            pass
-
     async with address_of(registry) as address:
         channel = grpc.aio.insecure_channel(address, options=CHANNEL_OPTIONS)
-        publisher = SourcePublisher(
-            channel, registration(), settings=settings, on_change=lambda state, _: changes.put_nowait(state)
-        )
+        publisher = SourcePublisher(channel, registration(), settings=settings)
         await publisher.start()
-        await wait_for(PublisherState.READY)
-    await wait_for(PublisherState.UNREACHABLE)
+        await until(lambda: publisher.state is PublisherState.READY)
+    await until(lambda: publisher.state is PublisherState.UNREACHABLE)
     async with address_of(registry, address):
-        await wait_for(PublisherState.READY)
+        await until(lambda: publisher.state is PublisherState.READY)
         await publisher.stop()
         await channel.close()
     assert registry.told[-1] == ("STALE", None)

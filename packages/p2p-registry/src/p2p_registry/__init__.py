@@ -19,7 +19,7 @@ from p2p_registry.errors import (
     SourceGoneError,
 )
 from p2p_registry.identity import BackendFramework, SourceIdentity, SourceType
-from p2p_registry.interfaces import Backend, CallObserver, UpdateOutcome
+from p2p_registry.interfaces import Backend, CallObserver, PublisherClock, UpdateOutcome
 from p2p_registry.listing import HEARTBEAT_TIMEOUT_MS
 from p2p_registry.memory import MemoryBackend
 from p2p_registry.publishing import PublisherSettings, PublisherState
@@ -45,6 +45,7 @@ __all__ = [
     "MissingExtraError",
     "P2PRegistryError",
     "PodReference",
+    "PublisherClock",
     "PublisherSettings",
     "PublisherState",
     "Reaped",

@@ -176,7 +176,7 @@ class SourcePublisher:
 
     @property
     def _call_seconds(self) -> float:
-        return min(self._settings.call_seconds, self._settings.heartbeat_seconds)
+        return min(self._settings.call_seconds, max(1.0, self._settings.heartbeat_seconds))
 
     async def _publish(self) -> Answer:
         request = self._registration.publication()

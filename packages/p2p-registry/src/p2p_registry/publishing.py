@@ -19,7 +19,7 @@ class PublisherSettings:
         heartbeat_seconds: From one heartbeat to the next, above 0 and below 90, from where registries hide a source.
         retry_seconds: Pause after a publication that failed, and after a heartbeat that got no answer, above 0. A heartbeat that
             is due earlier isn't put off.
-        call_seconds: Longest that a call may take, above 0; no more than `heartbeat_seconds` is used.
+        call_seconds: Longest that a call may take, above 0; no more than `heartbeat_seconds` is used, or 1 where that is less.
         provider_seconds: How long before a heartbeat its load is asked for, 0 or above; no more than half of `heartbeat_seconds` is
             used. A load that takes longer isn't waited for.
         max_load_age_seconds: Oldest load that a heartbeat carries, counted from when it was asked for, above 0.
