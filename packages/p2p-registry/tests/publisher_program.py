@@ -73,12 +73,18 @@ def go() -> None:
 
 
 async def on_a_loop() -> None:
+    told_to_end = asyncio.Event()
+    if WAY == "loop":
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, told_to_end.set)
     channel = grpc.aio.insecure_channel(ADDRESS, options=CHANNEL_OPTIONS)
     publisher = SourcePublisher(channel, registration(), settings=SETTINGS, on_change=on_change)
     await publisher.start()
     await asyncio.to_thread(ready.wait)
     go()
-    if WAY not in {"end", "fork"}:
+    if WAY == "loop":
+        await told_to_end.wait()
+        say("the loop's handler")
+    elif WAY not in {"end", "fork"}:
         await asyncio.sleep(60)
 
 

@@ -85,6 +85,18 @@ async def test_sigterm_is_handed_on_to_the_earlier_handler_after_the_goodbye(for
     assert registry.told == [("PUBLISH", None), ("READY", None), ("STALE", None)]
 
 
+async def test_a_handler_of_sigterm_that_the_loop_had_before_still_runs() -> None:
+    registry = RecordingRegistry()
+    async with address_of(registry) as address, process(address, "asyncio", "loop") as child:
+        child.terminate()
+        returncode, output, errors = await end_of(child)
+    assert (returncode, errors) == (0, "")
+    assert sorted(output.splitlines()) == ["stopped marked STALE", "the loop's handler"]
+    # The loop's end, which comes amid the goodbye, may cut it off; it is then said once more.
+    assert registry.told[2] == registry.told[-1] == ("STALE", None)
+    assert len(registry.told) <= 4
+
+
 @FORMS
 async def test_sigterm_is_left_alone_where_that_is_asked_for(form: str) -> None:
     registry = RecordingRegistry()

@@ -189,8 +189,12 @@ class SourcePublisher:
     async def _say_goodbye(self) -> str:
         if self._publication.mx_source_id is None:
             return "nothing was published"
-        half = self._settings.stop_seconds / 2
-        answer = await self._update(SourceStatus.SOURCE_STATUS_STALE, None, half)
+        stale, half = SourceStatus.SOURCE_STATUS_STALE, self._settings.stop_seconds / 2
+        try:
+            answer = await self._update(stale, None, half)
+        except asyncio.CancelledError:
+            # The end of the event loop cancels calls under way, gRPC's own part of them too.
+            answer = await self._update(stale, None, half)
         if answer.accepted:
             return "marked STALE"
         return f"not marked STALE, so it stays listed until its heartbeat is too old: {answer.message}"
@@ -217,9 +221,10 @@ class SourcePublisher:
 
     def _on_sigterm(self, done: Callable[[], None]) -> None:
         def begin() -> None:
-            # Not in the task: what the earlier handler raises, such as SystemExit, is for the event loop.
             self._ending = self._loop.create_task(self.stop())
-            self._ending.add_done_callback(lambda _: done())
+            # Not in a task: what the earlier handler raises, such as SystemExit, is for the event loop.
+            if self._task is not None:
+                self._task.add_done_callback(lambda _: done())
 
         try:
             self._loop.call_soon_threadsafe(begin)
