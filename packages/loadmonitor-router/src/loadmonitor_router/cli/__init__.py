@@ -1,38 +1,41 @@
-"""The commands of `loadmonitor`.
-
-A command's module is imported for its help and therefore imports nothing heavy; what the command needs, it imports when
-it is called.
-"""
+"""The commands of `loadmonitor`; each is imported when it is called."""
 
 import sys
 from collections.abc import Sequence
 from importlib.metadata import version
+from typing import Literal
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, CycloptsError, Parameter
 
-from loadmonitor_router.cli.conformance import conformance
-from loadmonitor_router.cli.dashboard import dashboard
-from loadmonitor_router.cli.demo import demo
-from loadmonitor_router.cli.explain import explain
-from loadmonitor_router.cli.export import export
-from loadmonitor_router.cli.watch import watch
 from loadmonitor_router.errors import ConfigError, LoadMonitorRouterError
+
+
+def _shown_default(value: object) -> object | None:
+    """Return what help says is the default: nothing of a switch that is off, or of a text or list that is empty."""
+    return None if value is False or value in ((), "") else value
+
 
 app: App = App(
     name="loadmonitor",
     help="Watch the load that inference engines report.",
     version=lambda: version("loadmonitor-router"),
-    help_format="plaintext",
-    # Frames are for terminals.
+    help_format="markdown",
     help_formatter="default" if sys.stdout.isatty() else "plain",
     result_action="return_value",
     exit_on_error=False,
     print_error=False,
     suppress_keyboard_interrupt=False,
+    default_parameter=Parameter(negative=(), show_default=_shown_default),
 )
-for _command in (watch, export, explain, conformance, dashboard, demo):
-    app.command(_command)
-
+for _name, _help in (
+    ("watch", "Show the load of Workers, live."),
+    ("export", "Export the load of Workers to Prometheus."),
+    ("explain", "Say why a Worker counts in a router's decisions, or doesn't."),
+    ("conformance", "Judge a Worker by the clauses of the stream."),
+    ("dashboard", "Print the Grafana dashboard of the exported metrics, or the alert rules."),
+    ("demo", "Watch three Workers made up on this machine for about 20 seconds."),
+):
+    app.command(f"loadmonitor_router.cli.{_name}:{_name}", name=_name, help=_help)
 
 _FLAGS = {"report_interval_ms=": "--interval-ms ", "lease_ttl_ms=": "--lease-ttl-ms "}
 _FLAGS |= {
@@ -42,8 +45,23 @@ _FLAGS |= {
 """How a setting is called here, by the words that start its error."""
 
 
+@app.command
+def completion(shell: Literal["bash", "fish", "zsh"], /) -> None:
+    """Print the script by which a shell completes this command.
+
+    For bash, in its start-up file: `eval "$(loadmonitor completion bash)"`.
+
+    Args:
+        shell: The shell that reads it.
+    """
+    sys.stdout.write(app.generate_completion(shell=shell))
+
+
 def run(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code."""
+    if arguments and not arguments[0].startswith("-") and arguments[0] in app:
+        # Its line in the list is told without importing it; its own help tells more.
+        app[arguments[0]].help = None
     try:
         code = app(arguments)
     except (CycloptsError, ConfigError) as error:

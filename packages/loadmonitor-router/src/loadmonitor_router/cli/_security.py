@@ -2,13 +2,10 @@
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated
 
 from cyclopts import Parameter
 
 from loadmonitor_router.credentials import Credentials
-
-_Unset = Parameter(show_default=False)
 
 
 @Parameter(name="*")
@@ -24,11 +21,11 @@ class SecurityFlags:
         token_file: File that holds a bearer token to send; only with TLS, or to this machine.
     """
 
-    tls_ca_file: Annotated[Path | None, _Unset] = None
-    tls_cert_file: Annotated[Path | None, _Unset] = None
-    tls_key_file: Annotated[Path | None, _Unset] = None
-    tls_server_name: Annotated[str | None, _Unset] = None
-    token_file: Annotated[Path | None, _Unset] = None
+    tls_ca_file: Path | None = None
+    tls_cert_file: Path | None = None
+    tls_key_file: Path | None = None
+    tls_server_name: str | None = None
+    token_file: Path | None = None
 
     def credentials(self) -> Credentials:
         """Return what the flags say.

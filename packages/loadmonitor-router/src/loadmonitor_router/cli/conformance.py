@@ -14,10 +14,10 @@ def conformance(
     worker: str,
     /,
     *,
-    clause: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = (),
-    json: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+    clause: tuple[str, ...] = (),
+    json: bool = False,
     timeout_seconds: Annotated[float, Parameter(name="--timeout")] = 5.0,
-    shut_down: Annotated[str | None, Parameter(show_default=False)] = None,
+    shut_down: str | None = None,
     security: SecurityFlags = NO_SECURITY,
 ) -> int:
     """Judge a Worker by the clauses of the stream.

@@ -2,9 +2,6 @@
 
 import json
 import sys
-from typing import Annotated
-
-from cyclopts import Parameter
 
 from loadmonitor_router.export.alerts import DEFAULT_RUNBOOK, alert_rules
 from loadmonitor_router.export.dashboard import dashboard as grafana_dashboard
@@ -12,7 +9,7 @@ from loadmonitor_router.export.dashboard import dashboard as grafana_dashboard
 
 def dashboard(
     *,
-    alerts: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+    alerts: bool = False,
     runbook: str = DEFAULT_RUNBOOK,
 ) -> int:
     """Print the Grafana dashboard of these metrics, or the alert rules.

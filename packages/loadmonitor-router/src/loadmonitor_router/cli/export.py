@@ -2,9 +2,6 @@
 
 import os
 import sys
-from typing import Annotated
-
-from cyclopts import Parameter
 
 from loadmonitor_router.cli._security import NO_SECURITY, SecurityFlags
 from loadmonitor_router.errors import LoadMonitorRouterError
@@ -13,11 +10,11 @@ from loadmonitor_router.export.metrics import EngineMetrics
 
 def export(
     *workers: str,
-    discover: Annotated[str | None, Parameter(show_default=False)] = None,
-    reporter_port: Annotated[int | None, Parameter(show_default=False)] = None,
+    discover: str | None = None,
+    reporter_port: int | None = None,
     listen: str = "127.0.0.1:9464",
     engine_metrics: EngineMetrics = EngineMetrics.OFF,
-    router_id: Annotated[str | None, Parameter(show_default=False)] = None,
+    router_id: str | None = None,
     interval_ms: int = 1_000,
     lease_ttl_ms: int = 15_000,
     security: SecurityFlags = NO_SECURITY,

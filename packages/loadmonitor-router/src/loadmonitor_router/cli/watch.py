@@ -15,11 +15,11 @@ _DISCOVERED_WIDTH = len("255.255.255.255:50061")
 
 def watch(
     *workers: str,
-    discover: Annotated[str | None, Parameter(show_default=False)] = None,
-    reporter_port: Annotated[int | None, Parameter(show_default=False)] = None,
-    json: Annotated[bool, Parameter(negative="", show_default=False)] = False,
-    once: Annotated[bool, Parameter(negative="", show_default=False)] = False,
-    until: Annotated[Literal["fresh"] | None, Parameter(show_default=False)] = None,
+    discover: str | None = None,
+    reporter_port: int | None = None,
+    json: bool = False,
+    once: bool = False,
+    until: Literal["fresh"] | None = None,
     interval_ms: int = 1_000,
     lease_ttl_ms: int = 15_000,
     timeout_seconds: Annotated[float, Parameter(name="--timeout")] = 5.0,

@@ -3,21 +3,29 @@
 import sys
 from collections.abc import Sequence
 from importlib.metadata import version
+from typing import Literal
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, CycloptsError, Parameter
 
 from loadmonitor_worker.errors import LoadReporterError, MissingSettingError
+
+
+def _shown_default(value: object) -> object | None:
+    """Return what help says is the default: nothing of a switch that is off, or of a text or list that is empty."""
+    return None if value is False or value in ((), "") else value
+
 
 app: App = App(
     name="loadmonitor-worker",
     help="Report an engine's scheduler load to the routers that use it.",
-    version=version("loadmonitor-worker"),
+    version=lambda: version("loadmonitor-worker"),
     help_format="markdown",
     help_formatter="default" if sys.stdout.isatty() else "plain",
     print_error=False,
     result_action="return_value",
     exit_on_error=False,
     suppress_keyboard_interrupt=False,
+    default_parameter=Parameter(negative=(), show_default=_shown_default),
 )
 for _name, _help in (
     ("serve", "Report the load of an engine on this machine until stopped."),
@@ -57,8 +65,28 @@ _FLAGS |= {
 """How a setting is called here, by the words that start its error."""
 
 
+@app.command
+def completion(shell: Literal["bash", "fish", "zsh"], /) -> None:
+    """Print the script by which a shell completes this command.
+
+    For bash, in its start-up file: `eval "$(loadmonitor-worker completion bash)"`.
+
+    Args:
+        shell: The shell that reads it.
+    """
+    sys.stdout.write(app.generate_completion(shell=shell))
+
+
 def run(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code."""
+    command = app
+    for word in arguments:
+        if word.startswith("-") or word not in command:
+            break
+        command = command[word]
+        if command is not _manifest:
+            # Its line in the list is told without importing it; its own help tells more.
+            command.help = None
     try:
         code = app(arguments)
     except CycloptsError as error:

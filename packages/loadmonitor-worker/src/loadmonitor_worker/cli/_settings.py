@@ -71,7 +71,7 @@ class SourceFlags:
     max_total_num_tokens: int | None = None
     first_dp_rank: int | None = None
     metrics_prefix: str | None = None
-    select: Annotated[tuple[str, ...] | None, Parameter(negative="", consume_multiple=False)] = None
+    select: Annotated[tuple[str, ...] | None, Parameter(consume_multiple=False)] = None
 
 
 @Parameter(name="*")
@@ -121,7 +121,7 @@ class ServeFlags:
     max_lease_ttl_ms: int | None = None
     max_sessions: int | None = None
     max_frames_per_second: int | None = None
-    orca: Annotated[bool | None, Parameter(negative="")] = None
+    orca: bool | None = None
     orca_min_interval_ms: int | None = None
     alignment: Literal["registration", "epoch"] | None = None
     pull_budget_ms: int | None = None
@@ -129,11 +129,11 @@ class ServeFlags:
     tls_cert_file: Path | None = None
     tls_key_file: Path | None = None
     tls_client_ca_file: Path | None = None
-    allow_router: Annotated[tuple[str, ...] | None, Parameter(negative="", consume_multiple=False)] = None
+    allow_router: Annotated[tuple[str, ...] | None, Parameter(consume_multiple=False)] = None
     auth_token_file: Path | None = None
     http_port: int | None = None
     http_host: str | None = None
-    remote_drain: Annotated[bool | None, Parameter(negative="")] = None
+    remote_drain: bool | None = None
     log_format: LogFormat | None = None
     log_level: LogLevel | None = None
 

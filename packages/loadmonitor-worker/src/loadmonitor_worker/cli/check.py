@@ -36,7 +36,7 @@ class Hop:
 def check(
     *,
     source_flags: SourceFlags = NO_SOURCE_FLAGS,
-    json_lines: Annotated[bool, Parameter(name="--json", negative="")] = False,
+    json_lines: Annotated[bool, Parameter(name="--json")] = False,
 ) -> int:
     """Say hop by hop what works between the engine and its reports, and what to change; exits 1 when a hop fails.
 

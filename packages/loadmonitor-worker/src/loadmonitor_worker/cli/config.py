@@ -26,8 +26,8 @@ def config(
     *,
     source_flags: SourceFlags = NO_SOURCE_FLAGS,
     serve_flags: ServeFlags = NO_SERVE_FLAGS,
-    show_origin: Annotated[bool, Parameter(negative="")] = False,
-    json_lines: Annotated[bool, Parameter(name="--json", negative="")] = False,
+    show_origin: bool = False,
+    json_lines: Annotated[bool, Parameter(name="--json")] = False,
 ) -> int:
     """Print every setting that `serve` would have with the same flags in this environment; exits 1 when it wouldn't start.
 

@@ -42,10 +42,10 @@ class PodFlags:
     name: str = "engine"
     part_of: str = "inference"
     engine_port: int = 30_000
-    plain: Annotated[bool, Parameter(negative="")] = False
+    plain: bool = False
     run_as_user: int | None = None
     drain_seconds: int | None = None
-    scrape_annotations: Annotated[bool, Parameter(negative="")] = False
+    scrape_annotations: bool = False
 
 
 def sidecar(
@@ -112,7 +112,7 @@ def router(
     name: str = "loadmonitor",
     namespace: str | None = None,
     part_of: str = "inference",
-    scrape_annotations: Annotated[bool, Parameter(negative="")] = False,
+    scrape_annotations: bool = False,
 ) -> int:
     """Print a Deployment of `loadmonitor export` that finds the Workers of its namespace, and the Role that lets it.
 
@@ -133,7 +133,7 @@ def monitor(
     name: str = "loadmonitor",
     namespace: str | None = None,
     part_of: str = "inference",
-    label: Annotated[tuple[str, ...], Parameter(negative="", consume_multiple=False)] = (),
+    label: Annotated[tuple[str, ...], Parameter(consume_multiple=False)] = (),
 ) -> int:
     """Print a PodMonitor, by which the Prometheus operator scrapes sidecars and exporter.
 

@@ -3,21 +3,29 @@
 import sys
 from collections.abc import Sequence
 from importlib.metadata import version
+from typing import Literal
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, CycloptsError, Parameter
 
 from nic_metrics.errors import MissingExtraError, NicMetricsError
+
+
+def _shown_default(value: object) -> object | None:
+    """Return what help says is the default: nothing of a switch that is off, or of a text or list that is empty."""
+    return None if value is False or value in ((), "") else value
+
 
 app: App = App(
     name="nic-metrics",
     help="Say how busy a machine's RDMA NICs are, or why that is unknown.",
-    version=version("nic-metrics"),
+    version=lambda: version("nic-metrics"),
     help_format="markdown",
     help_formatter="default" if sys.stdout.isatty() else "plain",
     print_error=False,
     result_action="return_value",
     exit_on_error=False,
     suppress_keyboard_interrupt=False,
+    default_parameter=Parameter(negative=(), show_default=_shown_default),
 )
 # One module for each command: its name with underscores, its function `run_` and the same.
 for _name, _help in (
@@ -33,8 +41,23 @@ for _name, _help in (
     app.command(f"nic_metrics.cli.{_word}:run_{_word}", name=_name, help=_help)
 
 
+@app.command
+def completion(shell: Literal["bash", "fish", "zsh"], /) -> None:
+    """Print the script by which a shell completes this command.
+
+    For bash, in its start-up file: `eval "$(nic-metrics completion bash)"`.
+
+    Args:
+        shell: The shell that reads it.
+    """
+    sys.stdout.write(app.generate_completion(shell=shell))
+
+
 def run(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code."""
+    if arguments and not arguments[0].startswith("-") and arguments[0] in app:
+        # Its line in the list is told without importing it; its own help tells more.
+        app[arguments[0]].help = None
     try:
         code = app(arguments)
     except (CycloptsError, NicMetricsError) as error:

@@ -17,9 +17,9 @@ def run_capture(
     directory: Path,
     /,
     *,
-    device: Annotated[tuple[str, ...], Parameter(negative="")] = (),
+    device: tuple[str, ...] = (),
     root: Path = DEFAULT_SYSFS,
-    json_lines: Annotated[bool, Parameter(name="--json", negative="")] = False,
+    json_lines: Annotated[bool, Parameter(name="--json")] = False,
 ) -> int:
     """Copy what sysfs says of the NICs and where they and the GPUs sit.
 

@@ -3,9 +3,6 @@
 import sys
 from pathlib import Path
 from threading import Event
-from typing import Annotated
-
-from cyclopts import Parameter
 
 from nic_metrics.cli._ports import DEFAULT_SYSFS, choose_ports, class_directory
 from nic_metrics.cli._signals import ended_by_sigterm
@@ -20,7 +17,7 @@ class ListenError(NicMetricsError):
 def run_export(
     *,
     listen: str = "127.0.0.1:9465",
-    device: Annotated[tuple[str, ...], Parameter(negative="")] = (),
+    device: tuple[str, ...] = (),
     root: Path = DEFAULT_SYSFS,
 ) -> int:
     """Export how busy every port is, at /metrics, until stopped.

@@ -22,9 +22,9 @@ _Pins = Mapping[AffinityPolicy, Mapping[str, PortId]]
 
 def run_list(
     *,
-    topo: Annotated[bool, Parameter(negative="")] = False,
+    topo: bool = False,
     root: Path = DEFAULT_SYSFS,
-    json_lines: Annotated[bool, Parameter(name="--json", negative="")] = False,
+    json_lines: Annotated[bool, Parameter(name="--json")] = False,
 ) -> int:
     """List RDMA devices and ports, and which of them is nearest to each GPU.
 

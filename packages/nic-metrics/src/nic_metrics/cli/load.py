@@ -26,17 +26,17 @@ _TITLES = ("SIGNAL", "LOAD", "AGE", "REASON", "DETAIL")
 
 def run_load(
     *,
-    device: Annotated[tuple[str, ...], Parameter(negative="")] = (),
-    busiest_of: Annotated[tuple[str, ...], Parameter(negative="")] = (),
+    device: tuple[str, ...] = (),
+    busiest_of: tuple[str, ...] = (),
     gpu: str | None = None,
-    nic: bool = True,
+    nic: Annotated[bool, Parameter(negative="--no-nic")] = True,
     root: Path = DEFAULT_SYSFS,
     url: str | None = None,
     engine: int | None = None,
     dp_rank: int | None = None,
     interval_seconds: Annotated[float, Parameter(name="--interval")] = 1.0,
     timeout_seconds: Annotated[float, Parameter(name="--timeout")] = 1.0,
-    json_lines: Annotated[bool, Parameter(name="--json", negative="")] = False,
+    json_lines: Annotated[bool, Parameter(name="--json")] = False,
 ) -> int:
     """Print the one load that a weight source would publish, and where it came from.
 

@@ -18,9 +18,9 @@ def run_sample(
     *,
     interval: float = 1.0,
     count: Annotated[int, Parameter(validator=validators.Number(gte=1))] = 1,
-    device: Annotated[tuple[str, ...], Parameter(negative="")] = (),
+    device: tuple[str, ...] = (),
     root: Path = DEFAULT_SYSFS,
-    json_lines: Annotated[bool, Parameter(name="--json", negative="")] = False,
+    json_lines: Annotated[bool, Parameter(name="--json")] = False,
 ) -> int:
     """Print a set number of samples of every port, a line for each port.
 

@@ -35,7 +35,7 @@ def run_serving_load(
     dp_rank: int | None = None,
     prefix: str | None = None,
     timeout_seconds: Annotated[float, Parameter(name="--timeout")] = 1.0,
-    json_lines: Annotated[bool, Parameter(name="--json", negative="")] = False,
+    json_lines: Annotated[bool, Parameter(name="--json")] = False,
 ) -> int:
     """Print the serving load that an engine's metrics tell.
 

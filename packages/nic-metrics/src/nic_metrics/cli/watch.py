@@ -21,11 +21,11 @@ _REDRAW = "\x1b[H\x1b[J"
 
 def run_watch(
     *,
-    dmon: Annotated[bool, Parameter(negative="")] = False,
+    dmon: bool = False,
     interval: float = 1.0,
-    device: Annotated[tuple[str, ...], Parameter(negative="")] = (),
+    device: tuple[str, ...] = (),
     root: Path = DEFAULT_SYSFS,
-    json_lines: Annotated[bool, Parameter(name="--json", negative="")] = False,
+    json_lines: Annotated[bool, Parameter(name="--json")] = False,
 ) -> int:
     """Show how busy every port is, until stopped.
 

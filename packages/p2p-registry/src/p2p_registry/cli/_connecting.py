@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import grpc
 import grpc.aio
@@ -13,8 +13,6 @@ from cyclopts import Parameter
 from p2p_registry.errors import CredentialFileError, SettingError
 from p2p_registry.server import CHANNEL_OPTIONS
 from p2p_registry.serving import is_loopback, split_address
-
-_Unset = Parameter(show_default=False)
 
 
 @Parameter(name="*")
@@ -31,12 +29,12 @@ class RegistryFlags:
         token_file: File that holds a bearer token to send, read at each call; only with TLS, or to this machine.
     """
 
-    registry: Annotated[str | None, _Unset] = None
-    tls_ca_file: Annotated[Path | None, _Unset] = None
-    tls_cert_file: Annotated[Path | None, _Unset] = None
-    tls_key_file: Annotated[Path | None, _Unset] = None
-    tls_server_name: Annotated[str | None, _Unset] = None
-    token_file: Annotated[Path | None, _Unset] = None
+    registry: str | None = None
+    tls_ca_file: Path | None = None
+    tls_cert_file: Path | None = None
+    tls_key_file: Path | None = None
+    tls_server_name: str | None = None
+    token_file: Path | None = None
 
     def address(self) -> str:
         """Return where to dial.

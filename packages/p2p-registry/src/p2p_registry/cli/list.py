@@ -27,12 +27,12 @@ _TITLES = ("MODEL", "RANK", "WORKER", "STATUS", "LOAD", "HEARTBEAT", "NOTE")
 def run_list(
     *,
     flags: RegistryFlags = NO_FLAGS,
-    model: Annotated[str | None, Parameter(show_default=False)] = None,
-    rank: Annotated[int | None, Parameter(show_default=False)] = None,
-    watch: Annotated[bool, Parameter(name=["--watch", "-w"], negative="", show_default=False)] = False,
+    model: str | None = None,
+    rank: int | None = None,
+    watch: Annotated[bool, Parameter(name=["--watch", "-w"])] = False,
     interval_seconds: float = 2.0,
     timeout_seconds: Annotated[float, Parameter(name="--timeout")] = 10.0,
-    json_lines: Annotated[bool, Parameter(name="--json", negative="", show_default=False)] = False,
+    json_lines: Annotated[bool, Parameter(name="--json")] = False,
 ) -> int:
     """List the workers that a registry knows, those that pullers aren't shown too.
 

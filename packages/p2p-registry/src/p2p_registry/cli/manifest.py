@@ -1,9 +1,7 @@
 """`p2p-registry manifest`: what a Kubernetes cluster needs for a registry, from the names and fields that the code itself uses."""
 
 import sys
-from typing import Annotated, Literal
-
-from cyclopts import Parameter
+from typing import Literal
 
 from p2p_registry.cli._cluster import rbac, server
 from p2p_registry.cli._yaml import yaml_of
@@ -16,9 +14,9 @@ _EVERYTHING: tuple[Part, ...] = ("crd", "rbac", "server")
 
 def run_manifest(
     *parts: Part,
-    image: Annotated[str | None, Parameter(show_default=False)] = None,
+    image: str | None = None,
     name: str = "modelexpress-server",
-    namespace: Annotated[str | None, Parameter(show_default=False)] = None,
+    namespace: str | None = None,
     replicas: int = 2,
 ) -> int:
     """Print what a Kubernetes cluster needs for a registry, for `kubectl apply -f -`.

@@ -22,8 +22,7 @@ from p2p_registry.registration import Registration, new_worker_id
 from p2p_registry.wire import WorkerMetadata
 
 SCHEMA: Final = "p2p-registry.publish/1"
-_Unset = Parameter(show_default=False)
-_Repeated = Parameter(show_default=False, negative="")
+_Repeated = Parameter(negative="")
 
 
 def run_publish(
@@ -32,27 +31,27 @@ def run_publish(
     *,
     flags: RegistryFlags = NO_FLAGS,
     rank: int = 0,
-    worker_id: Annotated[str | None, _Unset] = None,
-    metadata_endpoint: Annotated[str, _Unset] = "",
-    worker_grpc_endpoint: Annotated[str, _Unset] = "",
-    agent_name: Annotated[str, _Unset] = "",
-    transfer_engine_session_id: Annotated[str, _Unset] = "",
-    accelerator: Annotated[str, _Unset] = "",
+    worker_id: str | None = None,
+    metadata_endpoint: str = "",
+    worker_grpc_endpoint: str = "",
+    agent_name: str = "",
+    transfer_engine_session_id: str = "",
+    accelerator: str = "",
     topology: Annotated[Sequence[str], _Repeated] = (),
     source_type: str = "weights",
     framework: str = "unknown",
     tensor_parallel_size: int = 0,
     pipeline_parallel_size: int = 0,
     expert_parallel_size: int = 0,
-    dtype: Annotated[str, _Unset] = "",
-    quantization: Annotated[str, _Unset] = "",
-    revision: Annotated[str, _Unset] = "",
-    mx_version: Annotated[str, _Unset] = "",
+    dtype: str = "",
+    quantization: str = "",
+    revision: str = "",
+    mx_version: str = "",
     extra: Annotated[Sequence[str], _Repeated] = (),
-    load_file: Annotated[Path | None, _Unset] = None,
+    load_file: Path | None = None,
     max_load_age_seconds: float = 30.0,
     heartbeat_seconds: float = 30.0,
-    json_lines: Annotated[bool, Parameter(name="--json", negative="", show_default=False)] = False,
+    json_lines: Annotated[bool, Parameter(name="--json")] = False,
 ) -> int:
     """Publish one source and keep it alive until interrupted.
 

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from p2p_registry.prometheus import RegistryMetrics
 
 _log = logging.getLogger("p2p_registry")
-_Unset = Parameter(show_default=False)
 _DEFAULT_REDIS = "redis://localhost:6379"
 
 
@@ -48,13 +47,13 @@ class ServeFlags:
     """
 
     listen: str = "127.0.0.1:8001"
-    refuse_invalid_load: Annotated[bool, Parameter(negative="", show_default=False)] = False
-    tls_cert_file: Annotated[Path | None, _Unset] = None
-    tls_key_file: Annotated[Path | None, _Unset] = None
-    tls_client_ca_file: Annotated[Path | None, _Unset] = None
-    auth_token_file: Annotated[Path | None, _Unset] = None
+    refuse_invalid_load: bool = False
+    tls_cert_file: Path | None = None
+    tls_key_file: Path | None = None
+    tls_client_ca_file: Path | None = None
+    auth_token_file: Path | None = None
     max_message_bytes: int = 100 * 2**20
-    max_requests_per_second: Annotated[int | None, _Unset] = None
+    max_requests_per_second: int | None = None
 
 
 _DEFAULTS = ServeFlags()
@@ -62,7 +61,7 @@ _DEFAULTS = ServeFlags()
 
 def run_serve(
     *,
-    backend: Annotated[str | None, _Unset] = None,
+    backend: str | None = None,
     flags: ServeFlags = _DEFAULTS,
     http_host: str = "127.0.0.1",
     http_port: Annotated[int | None, Parameter(negative_none="no-")] = SIDE_PORT,

@@ -28,7 +28,7 @@ def explain(
     endpoint: str | None = None,
     limit: int = 3,
     now_ms: int | None = None,
-    json_lines: Annotated[bool, Parameter(name="--json", negative="")] = False,
+    json_lines: Annotated[bool, Parameter(name="--json")] = False,
 ) -> int:
     """Say of each listed source whether a target would pull from it, and why.
 

@@ -28,7 +28,7 @@ def simulate(
     rank: int = 0,
     policy: str | None = None,
     load_weight: float | None = None,
-    json_lines: Annotated[bool, Parameter(name="--json", negative="")] = False,
+    json_lines: Annotated[bool, Parameter(name="--json")] = False,
 ) -> int:
     """Show how many of many targets at once would pull from each source.
 

@@ -3,19 +3,27 @@
 import sys
 from collections.abc import Sequence
 from importlib.metadata import version
+from typing import Literal
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, CycloptsError, Parameter
+
+
+def _shown_default(value: object) -> object | None:
+    """Return what help says is the default: nothing of a switch that is off, or of a text or list that is empty."""
+    return None if value is False or value in ((), "") else value
+
 
 app: App = App(
     name="router-lifecycle",
     help="Register inference workers at an SGLang router or SMG, remove them, and know when either is done.",
-    version=version("router-lifecycle"),
+    version=lambda: version("router-lifecycle"),
     help_format="markdown",
     help_formatter="default" if sys.stdout.isatty() else "plain",
     print_error=False,
     result_action="return_value",
     exit_on_error=False,
     suppress_keyboard_interrupt=False,
+    default_parameter=Parameter(negative=(), show_default=_shown_default),
 )
 for _module, _name, _help in (
     ("_list:list_workers", "list", "Print the workers that a router lists."),
@@ -28,8 +36,23 @@ for _module, _name, _help in (
     app.command(f"router_lifecycle.cli.{_module}", name=_name, help=_help)
 
 
+@app.command
+def completion(shell: Literal["bash", "fish", "zsh"], /) -> None:
+    """Print the script by which a shell completes this command.
+
+    For bash, in its start-up file: `eval "$(router-lifecycle completion bash)"`.
+
+    Args:
+        shell: The shell that reads it.
+    """
+    sys.stdout.write(app.generate_completion(shell=shell))
+
+
 def run(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code."""
+    if arguments and not arguments[0].startswith("-") and arguments[0] in app:
+        # Its line in the list is told without importing it; its own help tells more.
+        app[arguments[0]].help = None
     try:
         code = app(arguments)
     except CycloptsError as error:

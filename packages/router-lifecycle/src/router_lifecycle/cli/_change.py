@@ -164,7 +164,7 @@ def wait(
     handle: Path,
     api_key_file: Path | None = None,
     timeout: float | None = None,
-    json_lines: Annotated[bool, Parameter(name="--json", negative="")] = False,
+    json_lines: Annotated[bool, Parameter(name="--json")] = False,
 ) -> int:
     """Go on with what add, remove or replace began; its router is in the handle. Prints the handle as it is then.
 

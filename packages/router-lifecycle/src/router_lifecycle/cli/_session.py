@@ -47,7 +47,7 @@ class RouterFlags:
     router: str
     api_key_file: Path | None = None
     timeout: float | None = None
-    json_lines: Annotated[bool, Parameter(name="--json", negative="")] = False
+    json_lines: Annotated[bool, Parameter(name="--json")] = False
 
 
 class Session:
