@@ -49,7 +49,7 @@ CHUNK_SECONDS = 0.005
 TICK_SECONDS = 0.002
 MOST_CPU_PERCENT = 25.0
 COMMAND = str(Path(sys.executable).with_name("loadmonitor-worker"))
-SERVE = ("serve", "--source", "sglang-shm", "--port", "0", "--log-level", "error")
+SERVE = ("serve", "--source", "sglang-shm", "--listen", "127.0.0.1:0", "--log-level", "error")
 Figures = dict[str, float]
 
 

@@ -18,17 +18,20 @@ def table_of(flags: type[SourceFlags | ServeFlags]) -> Callable[[], str]:
         meanings = {told.arg_name: told.description or "" for told in parse(flags.__doc__ or "").params}
         defaults = {field.name: field.default for field in fields(SidecarConfig)}
         embedded = {field.name for field in fields(ReporterConfig)}
-        rows = [
-            (
-                f"`{field.name}`",
-                f"`--{field.name.replace('_', '-')}`",
-                f"`{variable_of(field.name)}`",
-                _text(defaults[field.name]),
-                "yes" if field.name in embedded else "-",
-                " ".join(meanings[field.name].split()).replace("|", "\\|"),
+        rows = []
+        for field in fields(flags):
+            settings = [name for name in defaults if variable_of(name) == variable_of(field.name)]
+            values = [_text(defaults[name]) for name in settings]
+            rows.append(
+                (
+                    ", ".join(f"`{name}`" for name in settings),
+                    f"`--{field.name.replace('_', '-')}`",
+                    f"`{variable_of(field.name)}`",
+                    ", ".join(values),
+                    "yes" if embedded.issuperset(settings) else "-",
+                    " ".join(meanings[field.name].split()).replace("|", "\\|"),
+                )
             )
-            for field in fields(flags)
-        ]
         head = ("setting", "flag", "variable", "default", "inside an engine", "meaning")
         return "".join(f"| {' | '.join(row)} |\n" for row in (head, ("---",) * len(head), *rows))
 

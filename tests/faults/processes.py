@@ -163,7 +163,9 @@ class Worker(Process):
     @asynccontextmanager
     async def serving(cls, *options: str) -> AsyncIterator[Self]:
         """Start `loadmonitor-worker serve`."""
-        async with cls.run(COMMAND, "serve", *(options or ("--source", "synthetic", "--port", "0"))) as worker:
+        async with cls.run(
+            COMMAND, "serve", *(options or ("--source", "synthetic", "--listen", "127.0.0.1:0"))
+        ) as worker:
             await worker._listens()
             yield worker
 

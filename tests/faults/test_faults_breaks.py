@@ -142,7 +142,7 @@ async def test_a_restarted_worker_is_a_new_instance_on_the_same_port(case: Case)
         await first.kill()
         await case.router_says(router, "missing", "UNAVAILABLE", within=10)
         await case.router_says(router, "missing", "Connection refused", within=10)
-        async with Worker.serving("--source", "synthetic", "--port", first.port):
+        async with Worker.serving("--source", "synthetic", "--listen", f"127.0.0.1:{first.port}"):
             case.happens("the restarted worker listens")
             after = await case.router_says(router, "fresh", within=20)
             assert after["instance"] != before["instance"]
@@ -158,7 +158,7 @@ async def test_a_worker_that_goes_says_so(case: Case) -> None:
         await case.router_says(router, "missing", "SHUTTING_DOWN", within=10)
         async with case.outcome(worker="exit code 0", within=10):
             assert await first.ends() == 0
-        async with Worker.serving("--source", "synthetic", "--port", first.port):
+        async with Worker.serving("--source", "synthetic", "--listen", f"127.0.0.1:{first.port}"):
             case.happens("the restarted worker listens")
             await case.router_says(router, "fresh", within=20)
 
@@ -195,7 +195,7 @@ async def test_a_stranger_that_speaks_grpc_is_named(case: Case) -> None:
             await case.router_says(
                 router, "missing", "has no sglang.router.loadmonitor.v1.LoadMonitorService", within=20
             )
-        async with Worker.serving("--source", "synthetic", "--port", worker.port):
+        async with Worker.serving("--source", "synthetic", "--listen", f"127.0.0.1:{worker.port}"):
             case.happens("a worker listens again")
             await case.router_says(router, "fresh", within=30)
 
@@ -216,7 +216,7 @@ async def test_a_stranger_that_speaks_http_1_is_missing_with_the_reason(case: Ca
         async with server:
             case.happens("it listens")
             await case.router_says(router, "missing", "Trying to connect an http1.x server", within=20)
-        async with Worker.serving("--source", "synthetic", "--port", worker.port):
+        async with Worker.serving("--source", "synthetic", "--listen", f"127.0.0.1:{worker.port}"):
             case.happens("a worker listens again")
             await case.router_says(router, "fresh", within=30)
 
@@ -228,11 +228,11 @@ async def test_a_second_worker_on_the_port_ends_with_one_line_and_the_first_goes
         before = await router.starts()
         case.happens("the second is started")
         async with (
-            Process.run(COMMAND, "serve", "--source", "synthetic", "--port", first.port) as second,
+            Process.run(COMMAND, "serve", "--source", "synthetic", "--listen", f"127.0.0.1:{first.port}") as second,
             case.outcome(worker="the second: exit code 1, one line that names the port", within=30),
         ):
             assert await second.ends() == 1
-            assert f":{first.port}: another process listens on that port" in await second.complains("cannot listen")
+            assert f":{first.port}: another process listens on that port" in await second.complains("can't listen")
         after = await case.router_says(router, "fresh", within=40)
         assert after["reconnects"] == 0
         assert after["instance"] == before["instance"]

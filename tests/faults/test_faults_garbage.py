@@ -123,7 +123,7 @@ async def test_a_router_survives_random_bytes_and_is_fresh_when_the_worker_is_ba
         async with noise:
             case.happens("noise listens there")
             await case.router_says(router, "missing", "Failed parsing HTTP/2", within=20)
-        async with Worker.serving("--source", "synthetic", "--port", worker.port):
+        async with Worker.serving("--source", "synthetic", "--listen", f"127.0.0.1:{worker.port}"):
             case.happens("a worker listens again")
             await case.router_says(router, "fresh", within=30)
 

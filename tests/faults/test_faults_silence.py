@@ -249,7 +249,16 @@ async def test_an_engine_that_does_not_answer_is_unreachable_within_the_budget(c
 async def test_an_engine_that_stands_still_is_stale_by_its_workers_own_word(case: Case, tmp_path: Path) -> None:
     file = tmp_path / "loads.shm"
     async with Worker.simulating("--shm-path", str(file), "--dp-size", "2") as engine:
-        source = ("--source", "sglang-shm", "--shm-path", str(file), "--port", "0", "--stale-after-ms", "1000")
+        source = (
+            "--source",
+            "sglang-shm",
+            "--shm-path",
+            str(file),
+            "--listen",
+            "127.0.0.1:0",
+            "--stale-after-ms",
+            "1000",
+        )
         async with Worker.serving(*source) as worker, Router.watching(worker.address) as router:
             await router.starts()
             case.happens("SIGSTOP of the engine")

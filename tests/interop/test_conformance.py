@@ -123,8 +123,8 @@ async def test_the_command_judges_a_sidecar_and_has_it_shut_down() -> None:
         "synthetic",
         "--dp-size",
         "8",
-        "--port",
-        "0",
+        "--listen",
+        "127.0.0.1:0",
         stdout=PIPE,
     )
     assert sidecar.stdout is not None

@@ -87,7 +87,9 @@ async def test_a_sidecar_exchanges_its_certificate_in_one_process_under_a_stream
     pair = ours.issue("worker")
     files = ("--tls-cert-file", pair.cert, "--tls-key-file", pair.key, "--auth-token-file", token_file)
     given = ("--tls-ca-file", ours.ca_file, "--token-file", token_file)
-    async with command("loadmonitor-worker", "serve", "--source", "synthetic", "--port", 0, *files) as sidecar:
+    async with command(
+        "loadmonitor-worker", "serve", "--source", "synthetic", "--listen", "127.0.0.1:0", *files
+    ) as sidecar:
         address = (await line_of(sidecar)).removeprefix("listening on ")
         credentials = Credentials(tls_ca_file=ours.ca_file, token_file=token_file)
         async with MonitorClient(address, router_id="old", report_interval_ms=100, credentials=credentials) as old:

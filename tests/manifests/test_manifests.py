@@ -118,7 +118,9 @@ def test_its_ports_are_named_and_nobody_elses(sidecar: Object) -> None:
 
 
 def test_one_flag_moves_a_port_everywhere() -> None:
-    deployment, service = manifest(*SIDECAR, "--port", "7000", "--http-port", "7001", "--drain-seconds", "9")
+    deployment, service = manifest(
+        *SIDECAR, "--listen", "0.0.0.0:7000", "--http-listen", "0.0.0.0:7001", "--drain-seconds", "9"
+    )
     moved = pod_of([deployment])["spec"]
     sidecar = moved["initContainers"][0]
     assert [port["containerPort"] for port in sidecar["ports"]] == [7000, 7001]
@@ -210,9 +212,9 @@ def test_a_plain_sidecar_is_a_container_among_the_others() -> None:
 
 def test_a_plain_sidecar_stays_until_the_engine_has_drained_by_a_command_there_is(sidecar: Object) -> None:
     assert "lifecycle" not in sidecar, "a native one is ended after the engine"
-    spec = pod_of(manifest(*SIDECAR, "--plain", "--drain-seconds", "60", "--http-port", "7001"))["spec"]
+    spec = pod_of(manifest(*SIDECAR, "--plain", "--drain-seconds", "60", "--http-listen", "0.0.0.0:7001"))["spec"]
     program, *arguments = spec["containers"][1]["lifecycle"]["preStop"]["exec"]["command"]
-    assert arguments == ["drain", "--timeout-seconds", "60", "--http-port", "7001"]
+    assert arguments == ["drain", "--timeout", "60", "--http-listen", "127.0.0.1:7001"]
     ended = command(program, *arguments)
     assert (ended.returncode, ended.stdout) == (1, "")
     assert "no answer from 127.0.0.1:7001" in ended.stderr
@@ -346,9 +348,15 @@ def test_a_prometheus_without_an_operator_is_told_by_annotations() -> None:
     ("arguments", "complaint"),
     [
         ((*SIDECAR, "--stale-after-ms", "0"), "stale_after_ms=0 (--stale-after-ms) is not allowed"),
-        ((*SIDECAR, "--http-host", "127.0.0.1"), "--http-host 127.0.0.1 can't be reached from outside the pod"),
-        ((*SIDECAR, "--port", "0"), "--port 0 and --http-port 9464 are not allowed"),
-        ((*SIDECAR, "--http-port", "50061"), "--port 50061 and --http-port 50061 are not allowed"),
+        (
+            (*SIDECAR, "--http-listen", "127.0.0.1:9464"),
+            "--http-listen 127.0.0.1 can't be reached from outside the pod",
+        ),
+        ((*SIDECAR, "--listen", "0.0.0.0:0"), "port 0 of --listen and port 9464 of --http-listen are not allowed"),
+        (
+            (*SIDECAR, "--http-listen", "0.0.0.0:50061"),
+            "port 50061 of --listen and port 50061 of --http-listen are not",
+        ),
         ((*SIDECAR, "--drain-seconds", "0"), "--drain-seconds 0 is not allowed"),
         ((*SIDECAR, "--engine-url", "http://x"), "--engine-url belongs to --source sglang-http"),
         (("monitor", "--label", "x"), "--label x is not allowed: NAME=VALUE is"),
@@ -356,7 +364,7 @@ def test_a_prometheus_without_an_operator_is_told_by_annotations() -> None:
 )
 def test_what_could_not_work_is_refused(arguments: tuple[str, ...], complaint: str) -> None:
     ended = command("loadmonitor-worker", "manifest", *arguments)
-    assert (ended.returncode, ended.stdout) == (1, "")
+    assert (ended.returncode, ended.stdout) == (2, "")
     assert complaint in ended.stderr
 
 

@@ -289,4 +289,4 @@ def test_a_taken_port_ends_the_start_of_the_servicer_and_its_scheduler(stand_ins
         with serving(NEWEST, stand_ins, report_on=port) as servicer:
             said = servicer.fails()
             assert "gRPC startup failed, releasing scheduler resources" in said
-            assert f"BindError: cannot listen on 127.0.0.1:{port}" in said
+            assert f"BindError: can't listen on 127.0.0.1:{port}" in said

@@ -143,7 +143,12 @@ async def test_the_command_explains_an_included_worker_and_ends_in_a_block_to_pa
     assert (lines[8], lines[-1]) == ("--- to paste into a bug report", "---")
     versions, settings, observed, report = map(json.loads, lines[9:13])
     assert {"python", "loadmonitor-router", "grpcio", "protobuf"} <= set(versions)
-    assert settings == {"worker": worker.address, "timeout_seconds": 5.0, "interval_ms": 1000, "lease_ttl_ms": 15000}
+    assert settings == {
+        "worker": worker.address,
+        "timeout_seconds": 5.0,
+        "report_interval_ms": 1000,
+        "lease_ttl_ms": 15000,
+    }
     assert (observed["freshness"], observed["received"]) == ("fresh", 1)
     assert (report["sequence_id"], report["ranks"][0]["num_running_reqs"]) == (1, 12)
     assert report["receipt"]["delay_ms"] is not None

@@ -115,7 +115,7 @@ async def test_once_exits_1_when_a_worker_is_not_fresh() -> None:
 
 async def test_json_prints_one_object_a_line_for_each_report() -> None:
     async with engine() as (worker, streams):
-        process = await start("watch", worker.address, "--json", "--interval-ms", "40", "--lease-ttl-ms", "900")
+        process = await start("watch", worker.address, "--json", "--report-interval-ms", "40", "--lease-ttl-ms", "900")
         assert process.stdout is not None
         lines = [json.loads(await process.stdout.readline()) for _ in range(3)]
         process.send_signal(signal.SIGTERM)
@@ -156,7 +156,7 @@ async def test_a_reader_that_leaves_ends_the_command_in_silence() -> None:
     async with engine() as (worker, _):
         reading, writing = os.pipe()
         process = await asyncio.create_subprocess_exec(
-            COMMAND, "watch", worker.address, "--interval-ms", "20", stdout=writing, stderr=PIPE
+            COMMAND, "watch", worker.address, "--report-interval-ms", "20", stdout=writing, stderr=PIPE
         )
         os.close(writing)
         await asyncio.to_thread(os.read, reading, 1)
@@ -174,7 +174,7 @@ async def test_a_reader_that_leaves_ends_the_command_in_silence() -> None:
         (["watch", "w:1", "--reporter-port", "5"], "--reporter-port 5 goes with --discover"),
         (["watch", "worker"], "address 'worker' can't be dialled: the port is missing"),
         (["watch", "w:1", "W:1"], "address 'W:1' is there twice"),
-        (["watch", "w:1", "--interval-ms", "0"], "--interval-ms 0 is not allowed"),
+        (["watch", "w:1", "--report-interval-ms", "0"], "--report-interval-ms 0 is not allowed"),
         (["watch", "w:1", "--timeout", "0"], "--timeout 0.0 is not allowed"),
         (["watch", "w:1", "--intervall-ms", "5"], "Did you mean"),
         (["wach"], "Did you mean"),

@@ -25,7 +25,7 @@ async def unreachable(stream: ScriptedStream, sequence_id: int) -> None:
 async def test_it_ends_with_0_once_all_are_fresh_and_not_before() -> None:
     async with ScriptedWorker() as one, ScriptedWorker() as other:
         process = await start(
-            one.address, other.address, "--until", "fresh", "--timeout", "50", "--interval-ms", "100", "--json"
+            one.address, other.address, "--until", "fresh", "--timeout", "50", "--report-interval-ms", "100", "--json"
         )
         streams = [await worker.accept() for worker in (one, other)]
         for stream in streams:

@@ -24,8 +24,8 @@ from loadmonitor_worker.testing import rank
 @asynccontextmanager
 async def sidecar(path: Path, *arguments: str) -> AsyncIterator[tuple[asyncio.subprocess.Process, Router, str]]:
     """Serve the file with a second port; yield the process, a registered router and that port."""
-    arguments = ("--source", "sglang-shm", "--shm-path", str(path), "--http-port", "0", *arguments)
-    async with running("serve", "--port", "0", *arguments) as (process, line):
+    arguments = ("--source", "sglang-shm", "--shm-path", str(path), "--http-listen", "127.0.0.1:0", *arguments)
+    async with running("serve", "--listen", "127.0.0.1:0", *arguments) as (process, line):
         assert process.stdout is not None
         second = (await process.stdout.readline()).decode().strip()
         assert second.startswith("metrics at http://127.0.0.1:")
@@ -49,7 +49,7 @@ async def test_drain_waits_for_the_work_and_serve_tells_draining_until_sigterm(t
     path, requests, stop = tmp_path / "loads.shm", [3], asyncio.Event()
     publishing = asyncio.create_task(publish(path, requests, stop))
     async with sidecar(path, "--log-format", "json") as (process, router, port):
-        drain = ("drain", "--http-port", port, "--timeout-seconds")
+        drain = ("drain", "--http-listen", f"127.0.0.1:{port}", "--timeout")
         too_short = await asyncio.to_thread(run, *drain, "1.5")
         assert (too_short.returncode, too_short.stdout) == (1, "")
         assert too_short.stderr.startswith("loadmonitor-worker: not idle after 1.5 s: 3 running, 0 waiting")
@@ -69,7 +69,9 @@ async def test_drain_waits_for_the_work_and_serve_tells_draining_until_sigterm(t
 
 async def test_sigterm_ends_a_drain_that_waits(tmp_path: Path) -> None:
     async with sidecar(tmp_path / "none.shm") as (process, router, port):
-        waiting = asyncio.create_task(asyncio.to_thread(run, "drain", "--http-port", port, "--timeout-seconds", "3600"))
+        waiting = asyncio.create_task(
+            asyncio.to_thread(run, "drain", "--http-listen", f"127.0.0.1:{port}", "--timeout", "3600")
+        )
         assert (await router.report()).worker_state == State.WORKER_STATE_DRAINING
         process.send_signal(signal.SIGTERM)
         ended = await waiting
@@ -83,7 +85,7 @@ async def test_drain_asks_where_the_environment_has_serve_listen(
 ) -> None:
     async with sidecar(tmp_path / "none.shm") as (_, _, port):
         monkeypatch.setenv("LOADMONITOR_HTTP_LISTEN", f"0.0.0.0:{port}")
-        ended = await asyncio.to_thread(run, "drain", "--timeout-seconds", "0.2")
+        ended = await asyncio.to_thread(run, "drain", "--timeout", "0.2")
     assert ended.stderr.startswith("loadmonitor-worker: not idle after 0.2 s: ")
 
 
@@ -91,11 +93,11 @@ def test_where_nobody_answers_drain_says_what_must_run_there() -> None:
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))  # and doesn't listen
         port = bound.getsockname()[1]
-        ended = run("drain", "--http-port", str(port))
+        ended = run("drain", "--http-listen", f"127.0.0.1:{port}")
     assert ended.returncode == 1
     [line] = ended.stderr.splitlines()
     assert line.startswith(f"loadmonitor-worker: no answer from 127.0.0.1:{port} (")
-    assert line.endswith(f"`serve --http-port {port}` must run there")
+    assert line.endswith(f"`serve --http-listen 127.0.0.1:{port}` must run there")
 
 
 @pytest.mark.parametrize(
@@ -114,7 +116,7 @@ async def test_another_server_on_the_port_is_not_taken_for_serve(answer: bytes, 
 
     async with await asyncio.start_server(reply, "127.0.0.1", 0) as server:
         port = str(server.sockets[0].getsockname()[1])
-        ended = await asyncio.to_thread(run, "drain", "--http-port", port)
+        ended = await asyncio.to_thread(run, "drain", "--http-listen", f"127.0.0.1:{port}")
     assert ended.returncode == 1
     assert said in ended.stderr
     assert len(ended.stderr.splitlines()) == 1
@@ -134,7 +136,7 @@ async def test_an_answer_may_take_longer_than_a_connection_may(
 
     async with await asyncio.start_server(reply, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
-        assert await asyncio.to_thread(drain_module.drain, timeout_seconds=30, http_port=port) == 0
+        assert await asyncio.to_thread(drain_module.drain, timeout_seconds=30, http_listen=f"127.0.0.1:{port}") == 0
     assert asked == [b"POST /drain?timeout_seconds=30 HTTP/1.1"]
     assert capsys.readouterr().out == "idle after 0.3 s\n"
 
@@ -142,10 +144,10 @@ async def test_an_answer_may_take_longer_than_a_connection_may(
 @pytest.mark.parametrize(
     ("arguments", "code", "named"),
     [
-        (["--timeout-seconds", "-1"], 1, "--timeout-seconds -1"),
-        (["--timeout-seconds", "nan"], 1, "--timeout-seconds nan"),
-        (["--http-port", "0"], 1, "--http-port 0"),
-        (["--timeout-seconds", "soon"], 2, "soon"),
+        (["--timeout", "-1"], 2, "--timeout -1"),
+        (["--timeout", "nan"], 2, "--timeout nan"),
+        (["--http-listen", "127.0.0.1:0"], 2, "--http-listen: 0 is not"),
+        (["--timeout", "soon"], 2, "soon"),
     ],
 )
 def test_a_wrong_limit_or_port_is_one_line(arguments: list[str], code: int, named: str) -> None:

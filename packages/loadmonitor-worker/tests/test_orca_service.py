@@ -244,7 +244,7 @@ async def test_the_generated_messages_of_another_package_may_be_in_the_default_p
 
 
 async def test_serve_has_it_when_asked_to() -> None:
-    options = ("--source", "synthetic", "--port", "0", "--orca", "--orca-min-interval-ms", "20")
+    options = ("--source", "synthetic", "--listen", "127.0.0.1:0", "--orca", "--orca-min-interval-ms", "20")
     async with running("serve", *options) as (_, line):
         stream = OrcaStream(line.removeprefix("listening on "), b"")
         try:

@@ -221,9 +221,9 @@ async def test_without_a_port_nothing_listens_and_a_taken_or_wrong_one_is_refuse
         with pytest.raises(BindError, match="another process listens on that port"):
             async with side_port(bench.reporter, SidePortConfig(port=port, host="127.0.0.1", remote_drain=False)):
                 pass
-    with pytest.raises(ConfigError, match="--http-port 65536"):
+    with pytest.raises(ConfigError, match="--http-listen: 65536"):
         SidePortConfig(port=65_536, host="127.0.0.1", remote_drain=False)
-    with pytest.raises(ConfigError, match="--http-host"):
+    with pytest.raises(ConfigError, match="--http-listen: the host"):
         SidePortConfig(port=0, host=" ", remote_drain=False)
 
 

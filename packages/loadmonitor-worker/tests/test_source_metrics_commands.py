@@ -166,7 +166,7 @@ def test_flags_that_do_not_fit_are_refused_and_named(flags: SourceFlags, words: 
 
 def test_a_capacity_that_nobody_tells_is_asked_for_by_its_flag() -> None:
     ended = run("serve", "--source", "vllm-metrics", "--engine-url", "http://h:1")
-    assert ended.returncode == 1
+    assert ended.returncode == 2
     assert ended.stderr.startswith("loadmonitor-worker: --max-running-requests is needed: vLLM has no metric for it")
     ended = run("serve", "--source", "vllm-metrics")
     assert ended.stderr.startswith("loadmonitor-worker: --source vllm-metrics needs --engine-url")

@@ -129,14 +129,14 @@ async def test_check_names_the_hop_that_fails() -> None:
 @pytest.mark.parametrize("command", ["serve", "check"])
 def test_flags_that_do_not_fit_are_named(command: str, arguments: list[str], named: list[str]) -> None:
     ended = run(command, *arguments)
-    assert ended.returncode == 1
+    assert ended.returncode == 2
     [line] = ended.stderr.splitlines()
     assert all(word in line for word in named), line
 
 
 def test_serve_takes_no_engine_url_beside_shared_memory() -> None:
     ended = run("serve", "--source", "sglang-shm", "--engine-url", "http://h:1")
-    assert ended.returncode == 1
+    assert ended.returncode == 2
     assert (
         "--engine-url belongs to --source sglang-http or vllm-metrics or sglang-metrics or mapping, not to --source sglang-shm"
         in ended.stderr
@@ -149,7 +149,7 @@ def test_a_key_file_that_holds_no_header_text_is_refused_unseen(tmp_path: Path) 
         ended = run(
             "check", "--source", "sglang-http", "--engine-url", "http://h:1", "--api-key-file", str(tmp_path / "key")
         )
-        assert ended.returncode == 1
+        assert ended.returncode == 2
         assert "secret" not in ended.stderr
         assert len(ended.stderr.splitlines()) == 1
 

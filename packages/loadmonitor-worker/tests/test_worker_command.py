@@ -52,12 +52,12 @@ async def test_serve_starts_before_its_engine_and_reports_it_once_it_publishes(t
 
 async def test_a_taken_port_ends_serve_with_one_line(bench: Bench) -> None:
     port = bench.reporter.address.rpartition(":")[2]
-    ended = run("serve", "--source", "synthetic", "--port", port)
+    ended = run("serve", "--source", "synthetic", "--listen", f"127.0.0.1:{port}")
     assert ended.returncode == 1
     assert ended.stdout == ""
     assert ended.stderr.splitlines() == [
         (
-            f"loadmonitor-worker: cannot listen on 127.0.0.1:{port}: "
+            f"loadmonitor-worker: can't listen on 127.0.0.1:{port}: "
             "another process listens on that port; stop it or choose another port"
         )
     ]
@@ -66,7 +66,7 @@ async def test_a_taken_port_ends_serve_with_one_line(bench: Bench) -> None:
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        (["--source", "synthetic", "--port", "65536"], "port=65536 (--port)"),
+        (["--source", "synthetic", "--listen", "127.0.0.1:65536"], "port=65536 (--listen)"),
         (["--source", "synthetic", "--dp-size", "0"], "--dp-size 0"),
         (["--source", "synthetic", "--shm-path", "x"], "--shm-path"),
         (["--source", "sglang-shm", "--stale-after-ms", "0"], "stale_after_ms=0 (--stale-after-ms)"),
@@ -74,7 +74,7 @@ async def test_a_taken_port_ends_serve_with_one_line(bench: Bench) -> None:
 )
 def test_a_wrong_setting_ends_serve_with_one_line_that_names_it(arguments: list[str], named: str) -> None:
     ended = run("serve", *arguments)
-    assert ended.returncode == 1
+    assert ended.returncode == 2
     [line] = ended.stderr.splitlines()
     assert named in line
 
@@ -157,7 +157,7 @@ def test_simulate_overwrites_nobodys_file(tmp_path: Path) -> None:
     precious = tmp_path / "precious.txt"
     precious.write_text("precious")
     ended = run("simulate", "--shm-path", str(precious))
-    assert ended.returncode == 1
+    assert ended.returncode == 2
     assert "is another file" in ended.stderr
     assert precious.read_text() == "precious"
     assert "65535 ranks" in run("simulate", "--shm-path", str(tmp_path / "new"), "--dp-size", "70000").stderr

@@ -388,22 +388,22 @@ async def test_no_key_shows_in_logs_reprs_or_errors(
 
 def test_a_file_that_serve_cannot_use_is_one_line_with_its_flag(ours: Authority) -> None:
     pair = ours.issue("worker")
-    serve = ("serve", "--source", "synthetic", "--port", "0", "--tls-key-file", str(pair.key))
+    serve = ("serve", "--source", "synthetic", "--listen", "127.0.0.1:0", "--tls-key-file", str(pair.key))
     missing = run(*serve, "--tls-cert-file", "/nowhere/tls.crt")
-    assert missing.returncode == 1
+    assert missing.returncode == 2
     assert (
         missing.stderr
         == "loadmonitor-worker: --tls-cert-file /nowhere/tls.crt can't be used: No such file or directory\n"
     )
     half = run(*serve)
-    assert half.returncode == 1
+    assert half.returncode == 2
     assert "(--tls-key-file) needs tls_cert_file: give both" in half.stderr
 
 
 async def test_a_handshake_forges_no_line_of_the_log_of_serve(ours: Authority) -> None:
     pair = ours.issue("worker")
     files = ("--tls-cert-file", str(pair.cert), "--tls-key-file", str(pair.key), "--log-format", "json")
-    async with running("serve", "--source", "synthetic", "--port", "0", *files) as (process, line):
+    async with running("serve", "--source", "synthetic", "--listen", "127.0.0.1:0", *files) as (process, line):
         host, _, port = line.removeprefix("listening on ").rpartition(":")
         context = ssl.create_default_context(cafile=ours.ca_file)
         context.set_alpn_protocols(["h2"])

@@ -51,7 +51,7 @@ async def stopped(process: asyncio.subprocess.Process, router: Router) -> list[s
 @asynccontextmanager
 async def serving(*arguments: str) -> AsyncIterator[tuple[asyncio.subprocess.Process, Router]]:
     """Serve on a free port, and register with it."""
-    async with running("serve", "--port", "0", *arguments) as (process, line):
+    async with running("serve", "--listen", "127.0.0.1:0", *arguments) as (process, line):
         assert line.startswith("listening on 127.0.0.1:")
         async with grpc.aio.insecure_channel(line.removeprefix("listening on ")) as channel:
             router = Router(LoadMonitorStub(channel).Monitor())

@@ -153,7 +153,7 @@ def test_an_address_that_can_not_be_used_is_named(tree: NicTree, capsys: pytest.
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert run(["export", "--root", str(tree.root), "--listen", f"127.0.0.1:{port}"]) == 1
-    assert f"nic-metrics: 127.0.0.1:{port} can't be listened on: " in capsys.readouterr().err
+    assert f"nic-metrics: can't listen on 127.0.0.1:{port}: " in capsys.readouterr().err
 
 
 def test_without_its_extra_the_exporter_says_what_to_install(tree: NicTree) -> None:

@@ -125,7 +125,7 @@ class Served:
 @asynccontextmanager
 async def serving(*arguments: str, http: bool = False) -> AsyncIterator[Served]:
     """Run `p2p-registry serve` on free ports; it has ended afterwards."""
-    ports = ["--listen", "127.0.0.1:0", *(["--http-port", "0"] if http else ["--no-http-port"])]
+    ports = ["--listen", "127.0.0.1:0", *(["--http-listen", "127.0.0.1:0"] if http else ["--no-http-listen"])]
     process = await asyncio.create_subprocess_exec(
         COMMAND, "serve", *ports, *arguments, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
     )

@@ -311,15 +311,15 @@ def test_the_store_is_the_one_that_modelexpress_names() -> None:
         ("serve --listen :8001", 2, "--listen :8001 is not HOST:PORT, such as 127.0.0.1:8001, 0.0.0.0:8001 for"),
         ("serve --tls-cert-file /tls_key_file", 2, "--tls-cert-file /tls_key_file needs --tls-key-file: give both"),
         ("serve --listen 0.0.0.0:1 --auth-token-file t", 2, "--auth-token-file t would have tokens sent in plaintext"),
-        ("serve --http-port 65536", 2, "--http-port 65536 is not a TCP port"),
+        ("serve --http-listen x:65536", 2, "--http-listen x:65536 is not HOST:PORT"),
         ("serve --max-requests-per-second 0", 2, "--max-requests-per-second 0 is not allowed"),
         ("serve --backend etcd://user:secret@x", 2, "'etcd' is no kind of store; memory, redis"),
         (
-            "serve --listen 127.0.0.1:0 --no-http-port --auth-token-file /none",
-            1,
+            "serve --listen 127.0.0.1:0 --no-http-listen --auth-token-file /none",
+            2,
             "--auth-token-file /none can't be used",
         ),
-        ("serve --listen 203.0.113.1:1 --no-http-port", 1, "can't listen on 203.0.113.1:1: no interface of this"),
+        ("serve --listen 203.0.113.1:1 --no-http-listen", 1, "can't listen on 203.0.113.1:1: no interface of this"),
         ("serve --bogus", 2, "--bogus"),
         ("list --registry nowhere", 2, "--registry nowhere is not HOST:PORT"),
         (
@@ -328,8 +328,8 @@ def test_the_store_is_the_one_that_modelexpress_names() -> None:
             "--token-file t would send its token in plaintext to a:1: give --tls-ca",
         ),
         ("list --registry a:1 --tls-server-name x", 2, "--tls-server-name x needs --tls-ca-file: give both"),
-        ("list --registry a:1 --tls-ca-file /none", 1, "--tls-ca-file /none can't be used: No such file"),
-        ("list --interval-seconds 0", 2, "--interval-seconds 0.0 is not allowed: a number above 0 is"),
+        ("list --registry a:1 --tls-ca-file /none", 2, "--tls-ca-file /none can't be used: No such file"),
+        ("list --interval 0", 2, "--interval 0.0 is not allowed: a number above 0 is"),
         ("list --timeout nan", 2, "--timeout nan is not allowed"),
         ("list --registry 127.0.0.1:1 --timeout 9", 1, "the registry at 127.0.0.1:1 can't be asked: UNAVAILABLE"),
     ],
@@ -439,7 +439,7 @@ async def test_certificates_and_tokens_change_while_it_serves(tmp_path: Path) ->
 async def test_list_watches_until_told_to_stop(server: RegistryServer, stub: RegistryStub) -> None:
     source_id = await publish(stub, "w")
     process = await asyncio.create_subprocess_exec(
-        COMMAND, "list", "-w", "--json", "--registry", server.address, "--interval-seconds", "0.05",
+        COMMAND, "list", "-w", "--json", "--registry", server.address, "--interval", "0.05",
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
     )  # fmt: skip
     assert process.stdout is not None

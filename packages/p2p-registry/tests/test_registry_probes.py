@@ -143,7 +143,7 @@ async def test_another_service_is_not_found_and_a_watcher_too_many_is_turned_awa
 
 @asynccontextmanager
 async def listening(host: str = "127.0.0.1") -> AsyncIterator[str]:
-    async with side_port(host, 0, {"/livez": lambda: (HTTPStatus.OK, b"ok\n")}) as address:
+    async with side_port(f"{host}:0", {"/livez": lambda: (HTTPStatus.OK, b"ok\n")}) as address:
         yield address
 
 
@@ -222,10 +222,10 @@ async def test_beyond_its_connections_it_hangs_up(monkeypatch: pytest.MonkeyPatc
 async def test_a_taken_or_wrong_second_port_is_refused() -> None:
     async with listening() as address:
         with pytest.raises(BindError, match="another process listens there"):
-            async with side_port("127.0.0.1", int(address.split(":")[1]), {}):
+            async with side_port(address, {}):
                 pass
-    with pytest.raises(SettingError, match="http_port=65536 is not a TCP port"):
-        async with side_port("127.0.0.1", 65_536, {}):
+    with pytest.raises(SettingError, match=r"http_listen=127\.0\.0\.1:65536 is not HOST:PORT"):
+        async with side_port("127.0.0.1:65536", {}):
             pass
 
 

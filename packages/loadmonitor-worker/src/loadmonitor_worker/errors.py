@@ -81,7 +81,7 @@ class BindError(LoadReporterError, OSError):
 
     def __init__(self, address: str, reason: str) -> None:
         """Name the address and why it can't be used."""
-        super().__init__(f"cannot listen on {address}: {reason}")
+        super().__init__(f"can't listen on {address}: {reason}")
         self.address = address
         self.reason = reason
 

@@ -68,7 +68,7 @@ def load_settings(
         kind: The configuration's class.
         code: Values by the setting's name.
         environ: The process's environment; pass `os.environ`. None leaves it out.
-        flags: Values by the setting's name; one that is None wasn't given.
+        flags: Values by the setting's name, or HOST:PORT by `listen` for `host` and `port` together; one that is None wasn't given.
         flag_prefix: What the flags' names begin with, before the setting's, for messages: "--load-reporter-" with `add_cli_args`.
 
     Raises:
@@ -83,13 +83,12 @@ def load_settings(
         if name not in settings:
             raise ConfigError(f"{name} is no setting of {kind.__name__}{_meant(name, settings)}")
         given[name] = (value, Origin("code", name))
-    flagged = {name: value for name, value in (flags or {}).items() if value is not None}
+    flagged = _flagged(flags or {}, hints, flag_prefix)
     for variable, text in _variables(environ or {}, settings):
-        for name, part in _split(variable, text):
+        for name, part in _split(variable.removeprefix(PREFIX).lower(), text, variable):
             if name in settings and name not in flagged:
                 given[name] = (_read(name, part, hints[name], variable), Origin("environment", variable))
-    for name, value in flagged.items():
-        given[name] = (value, Origin("flag", _flag(name, flag_prefix)))
+    given |= flagged
     origins = {name: given[name][1] if name in given else Origin("default", name) for name in settings}
     if missing := [name for name, field in settings.items() if name not in given and _required(field)]:
         raise MissingSettingError(f"no value for {' and '.join(missing)}: give {_ways(missing[0], flag_prefix)}")
@@ -138,14 +137,26 @@ def _variables(environ: Mapping[str, str], settings: Mapping[str, object]) -> li
     return found
 
 
-def _split(variable: str, text: str) -> list[tuple[str, str]]:
-    """Return the settings that a variable gives, and the text of each."""
-    name = variable.removeprefix(PREFIX).lower()
+def _flagged(flags: Mapping[str, object], hints: Mapping[str, Any], prefix: str) -> dict[str, tuple[object, Origin]]:
+    """Return the settings that flags give, each with its value."""
+    given: dict[str, tuple[object, Origin]] = {}
+    for name, value in flags.items():
+        flag = _flag(name, prefix)
+        if name in hints and value is not None:
+            given[name] = (value, Origin("flag", flag))
+        elif value is not None:
+            for half, part in _split(name, str(value), flag):
+                given[half] = (_read(half, part, hints[half], flag), Origin("flag", flag))
+    return given
+
+
+def _split(name: str, text: str, origin: str) -> list[tuple[str, str]]:
+    """Return the settings that a variable or flag gives, and the text of each."""
     if not name.endswith("listen"):
         return [(name, text)]
     match = _ADDRESS.fullmatch(text)
     if not match:
-        raise ConfigError(f"{variable}={text!r} is not HOST:PORT: write 0.0.0.0:50061, or [::]:50061")
+        raise ConfigError(f"{origin}={text!r} is not HOST:PORT: write 0.0.0.0:50061, or [::]:50061")
     start = name.removesuffix("listen")
     return [(f"{start}host", match[1].strip("[]") or "0.0.0.0"), (f"{start}port", match[2])]  # noqa: S104 - ":50061" is everywhere
 

@@ -37,7 +37,7 @@ for _name, _help in (
 ):
     app.command(f"loadmonitor_router.cli.{_name}:{_name}", name=_name, help=_help)
 
-_FLAGS = {"report_interval_ms=": "--interval-ms ", "lease_ttl_ms=": "--lease-ttl-ms "}
+_FLAGS = {"report_interval_ms=": "--report-interval-ms ", "lease_ttl_ms=": "--lease-ttl-ms "}
 _FLAGS |= {
     name: f"--{name.replace('_', '-')}"
     for name in ("tls_ca_file", "tls_cert_file", "tls_key_file", "tls_server_name", "token_file")
@@ -58,7 +58,10 @@ def completion(shell: Literal["bash", "fish", "zsh"], /) -> None:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command and return its exit code."""
+    """Run one command and return its exit code.
+
+    An error is one line on stderr: a terminal's boxes and line breaks would hinder whoever reads it in a log.
+    """
     if arguments and not arguments[0].startswith("-") and arguments[0] in app:
         # Its line in the list is told without importing it; its own help tells more.
         app[arguments[0]].help = None
@@ -68,9 +71,9 @@ def run(arguments: Sequence[str]) -> int:
         message = str(error)
         for setting, flag in _FLAGS.items():
             message = message.replace(setting, flag)
-        sys.stderr.write(f"loadmonitor: {message}\n")
+        sys.stderr.write(f"loadmonitor: {' '.join(message.split())}\n")
         return 2
     except LoadMonitorRouterError as error:
-        sys.stderr.write(f"loadmonitor: {error}\n")
+        sys.stderr.write(f"loadmonitor: {' '.join(str(error).split())}\n")
         return 1
     return code if isinstance(code, int) else 0

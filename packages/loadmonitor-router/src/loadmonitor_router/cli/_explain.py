@@ -20,7 +20,7 @@ _PACKAGES = ("loadmonitor-router", "loadmonitor-proto", "grpcio", "protobuf")
 
 
 async def explain_worker(
-    worker: str, *, timeout_seconds: float, interval_ms: int, lease_ttl_ms: int, credentials: Credentials
+    worker: str, *, timeout_seconds: float, report_interval_ms: int, lease_ttl_ms: int, credentials: Credentials
 ) -> tuple[int, str]:
     """Return the exit code and what to print.
 
@@ -28,7 +28,7 @@ async def explain_worker(
         ConfigError: The address or a setting isn't allowed.
     """
     workers = named([worker])
-    monitor = make_monitor(own_router_id("explain"), interval_ms, lease_ttl_ms, credentials)
+    monitor = make_monitor(own_router_id("explain"), report_interval_ms, lease_ttl_ms, credentials)
     with quiet_library(), stopping() as stopped:
         async with monitor:
             monitor.reconcile(workers)
@@ -41,7 +41,11 @@ async def explain_worker(
         return stopped.result(), ""
     (load,) = fleet.workers.values()
     explanation = explain(load, fleet.taken_ns)
-    wished = {"timeout_seconds": timeout_seconds, "interval_ms": interval_ms, "lease_ttl_ms": lease_ttl_ms}
+    wished = {
+        "timeout_seconds": timeout_seconds,
+        "report_interval_ms": report_interval_ms,
+        "lease_ttl_ms": lease_ttl_ms,
+    }
     return 0 if explanation.included else 1, f"{_hops(explanation)}\n{_block(load, wished)}"
 
 

@@ -69,7 +69,7 @@ class Worker:
         await self._run("simulate", *path, *self._engine_arguments)
         port = self.address.rpartition(":")[2]
         source = ("--source", "sglang-shm")
-        line = await self._run("serve", *source, *path, "--port", port, *self._sidecar_arguments)
+        line = await self._run("serve", *source, *path, "--listen", f"127.0.0.1:{port}", *self._sidecar_arguments)
         self.address = line.removeprefix("listening on ")
 
     def freeze(self) -> None:

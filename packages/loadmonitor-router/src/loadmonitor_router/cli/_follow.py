@@ -35,7 +35,7 @@ class Watch:
         discovery: Discovery,
         output: Output,
         *,
-        interval_ms: int = 1_000,
+        report_interval_ms: int = 1_000,
         lease_ttl_ms: int = 15_000,
         credentials: Credentials = PLAINTEXT,
         clock: Clock | None = None,
@@ -46,7 +46,7 @@ class Watch:
             ConfigError: A setting isn't allowed.
         """
         self._config = ClientConfig(
-            router_id=own_router_id("watch"), report_interval_ms=interval_ms, lease_ttl_ms=lease_ttl_ms
+            router_id=own_router_id("watch"), report_interval_ms=report_interval_ms, lease_ttl_ms=lease_ttl_ms
         )
         self._credentials = credentials
         self._numbers = count()

@@ -26,7 +26,7 @@ async def serve(
     listen: str,
     engine_metrics: EngineMetrics,
     router_id: str | None,
-    interval_ms: int,
+    report_interval_ms: int,
     lease_ttl_ms: int,
     credentials: Credentials,
     announce: Callable[[str], None],
@@ -38,7 +38,7 @@ async def serve(
         LoadMonitorRouterError: The address to listen on can't be had.
     """
     own_id = own_router_id("export") if router_id is None else router_id
-    monitor = make_monitor(own_id, interval_ms, lease_ttl_ms, credentials)
+    monitor = make_monitor(own_id, report_interval_ms, lease_ttl_ms, credentials)
     finding = Finding(discovery, monitor.reconcile)
     snapshot = on_loop(monitor.snapshot)
     collector = FleetCollector(

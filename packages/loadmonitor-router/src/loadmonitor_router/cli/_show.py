@@ -55,7 +55,9 @@ async def _hold(*, is_terminal: bool) -> int:
         record = Record(
             make_output(as_json=False, is_terminal=is_terminal, live=True, width=max(map(len, addresses)), brief=True)
         )
-        watch = Watch(StaticDiscovery(named(addresses)), record, interval_ms=_INTERVAL_MS, lease_ttl_ms=_LEASE_TTL_MS)
+        watch = Watch(
+            StaticDiscovery(named(addresses)), record, report_interval_ms=_INTERVAL_MS, lease_ttl_ms=_LEASE_TTL_MS
+        )
         playing = asyncio.create_task(_play(fleet, watch))
         code = await watch.forever()
         if not playing.done():

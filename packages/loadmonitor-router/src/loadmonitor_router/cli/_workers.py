@@ -51,7 +51,7 @@ def choose_workers(
     return StaticDiscovery(named(addresses))
 
 
-def make_monitor(router_id: str, interval_ms: int, lease_ttl_ms: int, credentials: Credentials) -> LoadMonitor:
+def make_monitor(router_id: str, report_interval_ms: int, lease_ttl_ms: int, credentials: Credentials) -> LoadMonitor:
     """Return a monitor whose freshness window suits the interval.
 
     Raises:
@@ -59,8 +59,8 @@ def make_monitor(router_id: str, interval_ms: int, lease_ttl_ms: int, credential
     """
     return LoadMonitor(
         router_id=router_id,
-        report_interval_ms=interval_ms,
-        freshness_ms=max(DEFAULT_FRESHNESS_MS, 2 * interval_ms),
+        report_interval_ms=report_interval_ms,
+        freshness_ms=max(DEFAULT_FRESHNESS_MS, 2 * report_interval_ms),
         lease_ttl_ms=lease_ttl_ms,
         credentials=credentials,
     )

@@ -31,8 +31,8 @@ def conformance(
     Args:
         worker: Load reporter, as host:port or [ipv6]:port.
         clause: Judge this clause only, such as OPEN-1; may be repeated.
-        json: Print one JSON object a line, of the schema loadmonitor.conformance/1.
-        timeout_seconds: How long to wait for each frame that must come.
+        json: Print one JSON object a clause.
+        timeout_seconds: How long to wait for each frame that must come, in seconds.
         shut_down: Shell command that makes the worker shut down, such as 'kill -TERM 4711'; without it END-2 can't be tested.
         security: How this command and the Worker know each other.
     """

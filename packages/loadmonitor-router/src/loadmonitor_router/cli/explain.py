@@ -15,7 +15,7 @@ def explain(
     /,
     *,
     timeout_seconds: Annotated[float, Parameter(name="--timeout")] = 5.0,
-    interval_ms: int = 1_000,
+    report_interval_ms: int = 1_000,
     lease_ttl_ms: int = 15_000,
     security: SecurityFlags = NO_SECURITY,
 ) -> int:
@@ -27,8 +27,8 @@ def explain(
 
     Args:
         worker: Load reporter, as host:port or [ipv6]:port.
-        timeout_seconds: How long to wait for the first report.
-        interval_ms: Wished time between two reports.
+        timeout_seconds: How long to wait for the first report, in seconds.
+        report_interval_ms: Wished time between two reports.
         lease_ttl_ms: Wished lease.
         security: How this command and the Workers know each other.
     """
@@ -42,7 +42,7 @@ def explain(
         explain_worker(
             worker,
             timeout_seconds=timeout_seconds,
-            interval_ms=interval_ms,
+            report_interval_ms=report_interval_ms,
             lease_ttl_ms=lease_ttl_ms,
             credentials=security.credentials(),
         )

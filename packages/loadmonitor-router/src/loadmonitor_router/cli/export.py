@@ -15,7 +15,7 @@ def export(
     listen: str = "127.0.0.1:9464",
     engine_metrics: EngineMetrics = EngineMetrics.OFF,
     router_id: str | None = None,
-    interval_ms: int = 1_000,
+    report_interval_ms: int = 1_000,
     lease_ttl_ms: int = 15_000,
     security: SecurityFlags = NO_SECURITY,
 ) -> int:
@@ -34,7 +34,7 @@ def export(
         listen: Where to serve, host:port or [ipv6]:port; port 0 takes any free one.
         engine_metrics: Show the load under this engine's names too, in one series each: only for engines that don't export them.
         router_id: Register under this id, and show it as the label router_id; otherwise an id of its own, not shown.
-        interval_ms: Wished time between two reports of a Worker.
+        report_interval_ms: Wished time between two reports of a Worker.
         lease_ttl_ms: Wished lease: a Worker that hears nothing for so long forgets this command.
         security: How this command and the Workers know each other.
     """
@@ -61,7 +61,7 @@ def export(
             listen=listen,
             engine_metrics=engine_metrics,
             router_id=router_id,
-            interval_ms=interval_ms,
+            report_interval_ms=report_interval_ms,
             lease_ttl_ms=lease_ttl_ms,
             credentials=security.credentials(),
             announce=announce,

@@ -20,7 +20,7 @@ def watch(
     json: bool = False,
     once: bool = False,
     until: Literal["fresh"] | None = None,
-    interval_ms: int = 1_000,
+    report_interval_ms: int = 1_000,
     lease_ttl_ms: int = 15_000,
     timeout_seconds: Annotated[float, Parameter(name="--timeout")] = 5.0,
     security: SecurityFlags = NO_SECURITY,
@@ -44,12 +44,12 @@ def watch(
         workers: Load reporters, each as host:port or [ipv6]:port.
         discover: Instead of addresses where to find workers: file:PATH, dns:NAME:PORT, srv:NAME, k8s:NAMESPACE/LABEL=VALUE, router:URL or static:URL.
         reporter_port: With --discover the port of a load reporter, where what is found doesn't tell it; otherwise 50061.
-        json: Print one JSON object a line, of the schema loadmonitor.watch/1.
+        json: Print one JSON object a report.
         once: Print the first report of each Worker and exit.
         until: Wait until every Worker is fresh at once, showing what happens, and exit.
-        interval_ms: Wished time between two reports of a Worker.
+        report_interval_ms: Wished time between two reports of a Worker.
         lease_ttl_ms: Wished lease: a Worker that hears nothing for so long forgets this command.
-        timeout_seconds: With --once how long to wait for the first reports, with --until for all of it.
+        timeout_seconds: With --once how long to wait for the first reports, with --until for all of it, in seconds.
         security: How this command and the Workers know each other.
     """
     if once and until is not None:
@@ -69,7 +69,11 @@ def watch(
     width = max(map(len, workers), default=_DISCOVERED_WIDTH)
     output = make_output(as_json=json, is_terminal=sys.stdout.isatty(), live=not once, width=width)
     following = Watch(
-        discovery, output, interval_ms=interval_ms, lease_ttl_ms=lease_ttl_ms, credentials=security.credentials()
+        discovery,
+        output,
+        report_interval_ms=report_interval_ms,
+        lease_ttl_ms=lease_ttl_ms,
+        credentials=security.credentials(),
     )
     if once:
         return asyncio.run(following.first(timeout_seconds))

@@ -7,7 +7,7 @@ from typing import Literal
 
 from cyclopts import App, CycloptsError, Parameter
 
-from loadmonitor_worker.errors import LoadReporterError, MissingSettingError
+from loadmonitor_worker.errors import ConfigError, LoadReporterError
 
 
 def _shown_default(value: object) -> object | None:
@@ -50,7 +50,7 @@ _FLAGS = {
     "mapping=": "--mapping ",
     "dp_size=": "--dp-size ",
     "period_ms=": "--period-ms ",
-    "timeout_seconds=": "--timeout-seconds ",
+    "timeout_seconds=": "--timeout ",
     ", or None": "",
 }
 _FLAGS |= {
@@ -78,7 +78,10 @@ def completion(shell: Literal["bash", "fish", "zsh"], /) -> None:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command and return its exit code."""
+    """Run one command and return its exit code.
+
+    An error is one line on stderr: a terminal's boxes and line breaks would hinder whoever reads it in a log.
+    """
     command = app
     for word in arguments:
         if word.startswith("-") or word not in command:
@@ -90,13 +93,12 @@ def run(arguments: Sequence[str]) -> int:
     try:
         code = app(arguments)
     except CycloptsError as error:
-        # By hand, because a terminal's boxes and line breaks hinder whoever reads this in a log.
-        sys.stderr.write(f"loadmonitor-worker: {error}\n")
+        sys.stderr.write(f"loadmonitor-worker: {' '.join(str(error).split())}\n")
         return 2
     except LoadReporterError as error:
         message = str(error)
         for setting, flag in _FLAGS.items():
             message = message.replace(setting, flag)
-        sys.stderr.write(f"loadmonitor-worker: {message}\n")
-        return 2 if isinstance(error, MissingSettingError) else 1
+        sys.stderr.write(f"loadmonitor-worker: {' '.join(message.split())}\n")
+        return 2 if isinstance(error, ConfigError) else 1
     return code if isinstance(code, int) else 0

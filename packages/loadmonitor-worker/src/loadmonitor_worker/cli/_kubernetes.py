@@ -232,8 +232,8 @@ def _sidecar(plan: PodPlan) -> dict[str, Node]:
     }
     if plan.plain and plan.drain_seconds is not None:
         # Kubernetes ends plain containers together: without a hook of its own the sidecar would be gone while the engine drains.
-        port = str(plan.ports[METRICS_PORT_NAME])
-        drain = ["loadmonitor-worker", "drain", "--timeout-seconds", str(plan.drain_seconds), "--http-port", port]
+        address = f"127.0.0.1:{plan.ports[METRICS_PORT_NAME]}"
+        drain = ["loadmonitor-worker", "drain", "--timeout", str(plan.drain_seconds), "--http-listen", address]
         container["lifecycle"] = {"preStop": {"exec": {"command": drain}}}
     if plan.shares_memory:
         container["volumeMounts"] = [{"name": "shm", "mountPath": "/dev/shm", "readOnly": True}]  # noqa: S108 - the engine's

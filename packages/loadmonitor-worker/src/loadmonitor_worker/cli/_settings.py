@@ -80,8 +80,8 @@ class ServeFlags:
     """Who is served, and how.
 
     Args:
-        host: Address to listen on; by default 127.0.0.1, and 0.0.0.0 for routers on other machines.
-        port: Port to listen on, by default 50061; 0 takes any free one, told by the first line of output.
+        listen: Where to serve, as HOST:PORT, by default 127.0.0.1:50061; 0.0.0.0:50061 for routers on other machines. Port 0 takes
+            any free one, told by the first line of output.
         worker_addr: Where requests reach the engine, for people to read in reports.
         worker_type: What the engine serves.
         model: Name of the served model.
@@ -102,17 +102,15 @@ class ServeFlags:
         allow_router: NAME=ROUTER_ID: a name of a client certificate, and an id it may register, or the start of one and *; may
             be repeated. By default any id.
         auth_token_file: File of bearer tokens, one a line, of which a router must send one; read at each registration.
-        http_port: Port of a second listener, for HTTP: /metrics, /livez, /readyz, and /drain, which `loadmonitor-worker drain` uses;
-            0 takes any free one, told by the second line of output. By default there is none.
-        http_host: Address of the second listener; by default 127.0.0.1, and 0.0.0.0 for scrapers on other machines.
+        http_listen: Where to serve HTTP, as HOST:PORT: /metrics, /livez, /readyz, and /drain, which `loadmonitor-worker drain` uses;
+            port 0 takes any free one, told by the second line of output. By default nowhere.
         remote_drain: Let anybody who reaches the second listener drain, by GET too, as a kubelet's preStop httpGet does; by
             default only processes of this machine or pod may, by POST.
         log_format: "json" writes one object a line; by default "text".
         log_level: What is logged on stderr: changes of state ("info", the default), or troubles only.
     """
 
-    host: str | None = None
-    port: int | None = None
+    listen: str | None = None
     worker_addr: str | None = None
     worker_type: WorkerType | None = None
     model: str | None = None
@@ -131,8 +129,7 @@ class ServeFlags:
     tls_client_ca_file: Path | None = None
     allow_router: Annotated[tuple[str, ...] | None, Parameter(consume_multiple=False)] = None
     auth_token_file: Path | None = None
-    http_port: int | None = None
-    http_host: str | None = None
+    http_listen: str | None = None
     remote_drain: bool | None = None
     log_format: LogFormat | None = None
     log_level: LogLevel | None = None

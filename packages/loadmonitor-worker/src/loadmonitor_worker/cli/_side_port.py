@@ -58,9 +58,11 @@ class SidePortConfig:
 
     def __post_init__(self) -> None:
         if not 0 <= self.port <= 65_535:
-            raise ConfigError(f"--http-port {self.port} is not a TCP port: allowed are 0 (any free port) to 65535")
+            raise ConfigError(f"--http-listen: {self.port} is not a TCP port: 0 (any free one) to 65535 is")
         if not self.host.strip():
-            raise ConfigError(f"--http-host {self.host!r} is blank: give an address such as 127.0.0.1 or 0.0.0.0")
+            raise ConfigError(
+                f"--http-listen: the host {self.host!r} is blank: give an address such as 127.0.0.1 or 0.0.0.0"
+            )
 
 
 @asynccontextmanager

@@ -21,6 +21,7 @@ from loadmonitor_worker.errors import SourceError
 from loadmonitor_worker.interfaces import LoadSnapshotSource
 from loadmonitor_worker.sources import MetricsSource, SglangHttpSource, SglangShmSource, ShmVerdict, inspect_candidates
 
+SCHEMA = "loadmonitor-worker.check/1"
 _DIRECTORY = Path("/dev/shm")  # noqa: S108 - where SGLang publishes, not a place for our own files
 
 
@@ -65,7 +66,9 @@ async def _check(
         async for hop in _hops(source, engine, stale_after_ms):
             ok = ok and hop.ok
             line = (
-                json.dumps(asdict(hop)) if json_lines else f"{'ok' if hop.ok else 'fail':<5} {hop.hop:<10} {hop.detail}"
+                json.dumps({"schema": SCHEMA} | asdict(hop))
+                if json_lines
+                else f"{'ok' if hop.ok else 'fail':<5} {hop.hop:<10} {hop.detail}"
             )
             sys.stdout.write(line + "\n")
             sys.stdout.flush()

@@ -21,6 +21,8 @@ from loadmonitor_worker.cli._settings import (
 )
 from loadmonitor_worker.settings import LoadedSettings, variable_of
 
+SCHEMA = "loadmonitor-worker.config/1"
+
 
 def config(
     *,
@@ -29,7 +31,7 @@ def config(
     show_origin: bool = False,
     json_lines: Annotated[bool, Parameter(name="--json")] = False,
 ) -> int:
-    """Print every setting that `serve` would have with the same flags in this environment; exits 1 when it wouldn't start.
+    """Print every setting that `serve` would have with the same flags in this environment; exits 2 when it wouldn't start.
 
     Args:
         source_flags: Where the load is read.
@@ -50,7 +52,7 @@ def config(
     ]
     shown = ("setting", "value", "origin", "variable", "default") if show_origin else ("setting", "value")
     if json_lines:
-        lines = [json.dumps({key: row[key] for key in shown}) for row in rows]
+        lines = [json.dumps({"schema": SCHEMA} | {key: row[key] for key in shown}) for row in rows]
     else:
         lines = _columns([dict(zip(shown, map(str.upper, shown), strict=True)), *rows], shown)
     sys.stdout.write("".join(f"{line}\n" for line in lines))

@@ -190,5 +190,6 @@ def _refuse_what_cannot_be_reached(settings: LoadedSettings[SidecarConfig]) -> N
             raise ConfigError(f"{settings.origins[name]} {host} can't be reached from outside the pod: leave it out")
     if not config.port or not config.http_port or config.port == config.http_port:
         raise ConfigError(
-            f"--port {config.port} and --http-port {config.http_port} are not allowed: two ports are, neither of them 0"
+            f"port {config.port} of --listen and port {config.http_port} of --http-listen are not allowed: two ports are, neither "
+            "of them 0"
         )

@@ -22,11 +22,11 @@ from loadmonitor_worker.reporter import start_load_reporter
 def serve(*, source_flags: SourceFlags = NO_SOURCE_FLAGS, serve_flags: ServeFlags = NO_SERVE_FLAGS) -> int:
     """Report the load of an engine on this machine until stopped.
 
-    Each flag has an environment variable, LOADMONITOR_ and its name in capitals, which it overrides; --host and --port have
-    LOADMONITOR_LISTEN=HOST:PORT. `loadmonitor-worker config --show-origin` lists them.
+    Each flag has an environment variable, LOADMONITOR_ and its name in capitals, such as LOADMONITOR_HTTP_LISTEN; the flag
+    overrides it. `loadmonitor-worker config --show-origin` lists them.
 
     The engine need not run yet: while its load can't be read, routers are told UNREACHABLE and why. SIGTERM tells routers
-    SHUTTING_DOWN and exits 0. Exits 1, with one line on stderr, on a setting that can't be served or a taken port.
+    SHUTTING_DOWN and exits 0. Exits 1, with one line on stderr, when the port is taken.
 
     Args:
         source_flags: Where the load is read.

@@ -13,7 +13,9 @@ from loadmonitor_worker.sources._shm_layout import MAGIC
 MAX_DP_SIZE = 65_535
 
 
-def simulate(*, shm_path: Path, dp_size: int = 1, seed: int = 0, period_ms: int = 20_000, interval_ms: int = 50) -> int:
+def simulate(
+    *, shm_path: Path, dp_size: int = 1, seed: int = 0, period_ms: int = 20_000, publish_interval_ms: int = 50
+) -> int:
     """Publish a made-up load in SGLang's shared-memory format until stopped.
 
     Args:
@@ -21,15 +23,15 @@ def simulate(*, shm_path: Path, dp_size: int = 1, seed: int = 0, period_ms: int 
         dp_size: Data-parallel ranks.
         seed: Chooses the loads; the same seed gives the same loads.
         period_ms: Time from one peak of load to the next.
-        interval_ms: Time between two snapshots of a rank.
+        publish_interval_ms: Time between two snapshots of a rank.
     """
-    if interval_ms < 1:
-        raise ConfigError(f"--interval-ms {interval_ms} is not allowed: at least 1 is")
+    if publish_interval_ms < 1:
+        raise ConfigError(f"--publish-interval-ms {publish_interval_ms} is not allowed: at least 1 is")
     if dp_size > MAX_DP_SIZE:
         raise ConfigError(f"--dp-size {dp_size} is not allowed: SGLang's file holds up to {MAX_DP_SIZE} ranks")
     _refuse_other_files(shm_path)
     return asyncio.run(
-        _publish(SyntheticSource(dp_size, seed=seed, period_ms=period_ms), shm_path, interval_ms / 1_000)
+        _publish(SyntheticSource(dp_size, seed=seed, period_ms=period_ms), shm_path, publish_interval_ms / 1_000)
     )
 
 

@@ -29,7 +29,7 @@ def run_capture(
 
     Args:
         directory: Where to write: a directory that is empty or doesn't exist.
-        device: Copy this device only; may be given several times. Nothing of any other is read.
+        device: Copy this device only; may be repeated. Nothing of any other is read.
         root: What stands for /sys: the host's, or mounted elsewhere.
         json_lines: Print one JSON object.
     """

@@ -29,7 +29,7 @@ def run_export(
 
     Args:
         listen: Where to serve, host:port or [ipv6]:port; port 0 takes any free one.
-        device: Export this device only; may be given several times. Nothing of any other is read.
+        device: Export this device only; may be repeated. Nothing of any other is read.
         root: What stands for /sys: the host's, mounted elsewhere, or a tree that was captured.
     """
     host, _, port = listen.rpartition(":")
@@ -44,7 +44,7 @@ def run_export(
     try:
         server, _thread = start_http_server(int(port), host.strip("[]"), registry)
     except OSError as error:
-        sys.stderr.write(f"nic-metrics: {listen} can't be listened on: {error.strerror}\n")
+        sys.stderr.write(f"nic-metrics: can't listen on {listen}: {error.strerror}\n")
         return 1
     with ended_by_sigterm():
         sys.stdout.write(f"listening on {host}:{server.server_port}\n")

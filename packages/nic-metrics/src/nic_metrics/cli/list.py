@@ -36,7 +36,7 @@ def run_list(
         topo: Print a line for each GPU: how far each device is (PIX: one switch, PXB: several bridges, PHB: the root complex,
             NODE: the NUMA node, SYS: between NUMA nodes), and the port that each policy gives it.
         root: What stands for /sys: the host's, mounted elsewhere, or a tree that was captured.
-        json_lines: Print one JSON object for each port, or with --topo for each GPU.
+        json_lines: Print one JSON object a port, or with --topo a GPU.
     """
     directory = class_directory(root)
     topology = read_topology(root, root=directory, dev_root=DEFAULT_DEV_ROOT if root == DEFAULT_SYSFS else None)

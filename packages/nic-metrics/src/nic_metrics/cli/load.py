@@ -45,16 +45,16 @@ def run_load(
     Exits 1 when the load is unknown.
 
     Args:
-        device: A port that transfers use, such as mlx5_0:1. May be repeated for several rails.
-        busiest_of: A port that transfers may use, where nothing says which they do: the busiest counts. May be repeated.
+        device: A device that transfers use, or one port of it, such as mlx5_0:1; may be repeated, for several rails.
+        busiest_of: A device or port that transfers may use, where nothing says which they do: the busiest counts; may be repeated.
         gpu: PCI address of the GPU, for a pin that goes by it.
         nic: Measure the NIC, or leave it out.
         root: What stands for /sys: the host's, mounted elsewhere, or a tree that was captured.
         url: Address of the engine's metrics; by default what MX_P2P_RUNTIME_METRICS_URL holds.
         engine: Count only series with this label `engine`.
         dp_rank: Count only series with this label `dp_rank`.
-        interval_seconds: Time over which the NIC is measured.
-        timeout_seconds: Longest time for the engine's whole answer.
+        interval_seconds: Time over which the NIC is measured, in seconds.
+        timeout_seconds: Longest that the engine's whole answer may take, in seconds.
         json_lines: Print one JSON object.
     """
     if not 0 < interval_seconds <= _LONGEST_SECONDS:

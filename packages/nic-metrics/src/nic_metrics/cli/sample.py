@@ -29,11 +29,11 @@ def run_sample(
     the reason. Exits 1 when no sample of any port told how busy it was.
 
     Args:
-        interval: Seconds over which a sample measures, 0.1 or more.
+        interval: Time over which a sample measures, in seconds, 0.1 or more.
         count: How many samples.
-        device: Look at this device only; may be given several times. Nothing of any other is read.
+        device: Look at this device only; may be repeated. Nothing of any other is read.
         root: What stands for /sys: the host's, mounted elsewhere, or a tree that was captured.
-        json_lines: Print one JSON object for each port and sample.
+        json_lines: Print one JSON object a port and sample.
     """
     check_interval(interval)
     ports = choose_ports(root, device)

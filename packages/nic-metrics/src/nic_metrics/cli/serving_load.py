@@ -47,7 +47,7 @@ def run_serving_load(
         engine: Count only series with this label `engine`.
         dp_rank: Count only series with this label `dp_rank`.
         prefix: What else may stand before the names of metrics.
-        timeout_seconds: Longest time for the whole answer.
+        timeout_seconds: Longest that the whole answer may take, in seconds.
         json_lines: Print one JSON object.
     """
     prefixes = (*DEFAULT_PREFIXES, prefix) if prefix else DEFAULT_PREFIXES

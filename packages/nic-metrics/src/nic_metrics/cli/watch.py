@@ -36,10 +36,10 @@ def run_watch(
 
     Args:
         dmon: Print lines on a terminal too.
-        interval: Seconds between two samples, 0.1 or more.
-        device: Look at this device only; may be given several times. Nothing of any other is read.
+        interval: Time between two samples, in seconds, 0.1 or more.
+        device: Look at this device only; may be repeated. Nothing of any other is read.
         root: What stands for /sys: the host's, mounted elsewhere, or a tree that was captured.
-        json_lines: Print one JSON object for each port and sample.
+        json_lines: Print one JSON object a port and sample.
     """
     check_interval(interval)
     ports, directory = choose_ports(root, device), class_directory(root)

@@ -8,7 +8,13 @@ from typing import Literal
 
 from cyclopts import App, CycloptsError, Parameter
 
-from p2p_registry.errors import InvalidBackendUrlError, InvalidIdentityError, P2PRegistryError, SettingError
+from p2p_registry.errors import (
+    CredentialFileError,
+    InvalidBackendUrlError,
+    InvalidIdentityError,
+    P2PRegistryError,
+    SettingError,
+)
 
 
 def _shown_default(value: object) -> object | None:
@@ -52,16 +58,18 @@ def completion(shell: Literal["bash", "fish", "zsh"], /) -> None:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command and return its exit code."""
+    """Run one command and return its exit code.
+
+    An error is one line on stderr: a terminal's boxes and line breaks would hinder whoever reads it in a log.
+    """
     if arguments and not arguments[0].startswith("-") and arguments[0] in app:
         # Its line in the list is told without importing it; its own help tells more.
         app[arguments[0]].help = None
     try:
         code = app(arguments)
     except (CycloptsError, P2PRegistryError) as error:
-        # By hand, because a terminal's boxes and line breaks hinder whoever reads this in a log.
-        sys.stderr.write(f"p2p-registry: {_as_flags(str(error))}\n")
-        usage = CycloptsError | InvalidBackendUrlError | InvalidIdentityError | SettingError
+        sys.stderr.write(f"p2p-registry: {' '.join(_as_flags(str(error)).split())}\n")
+        usage = CycloptsError | CredentialFileError | InvalidBackendUrlError | InvalidIdentityError | SettingError
         return 2 if isinstance(error, usage) else 1
     return code if isinstance(code, int) else 0
 
@@ -72,7 +80,7 @@ def _as_flags(message: str) -> str:
     def flag(setting: re.Match[str]) -> str:
         return f"--{setting[1].replace('_', '-')}{' ' if setting[2] else ''}"
 
-    words = "extra|framework|listen|rank|registry|replicas|timeout|topology"
-    beginnings = "auth|heartbeat|http|interval|max|tls|token"
+    words = "extra|framework|interval|listen|rank|registry|replicas|timeout|topology"
+    beginnings = "auth|heartbeat|http|max|tls|token"
     names = rf"(?:{words})(?==)|(?:{beginnings})(?:_[a-z]+)+|source_type|[a-z]+_parallel_size"
     return re.sub(rf"(?<![\w/.-])({names})(=?)", flag, message)

@@ -94,8 +94,8 @@ def _pod(name: str, image: str) -> Object:
 def _container(image: str) -> Object:
     every_interface = "0.0.0.0"  # noqa: S104 - clients, kubelets and scrapers come from outside the pod
     command = ["p2p-registry", "serve", "--listen", f"{every_interface}:{GRPC_PORT}"]
-    command += ["--backend", "kubernetes://$(POD_NAMESPACE)", "--http-host", every_interface]
-    command += ["--http-port", str(SIDE_PORT), "--log-format", "json"]
+    command += ["--backend", "kubernetes://$(POD_NAMESPACE)", "--http-listen", f"{every_interface}:{SIDE_PORT}"]
+    command += ["--log-format", "json"]
     return {
         "name": "p2p-registry",
         "image": image,

@@ -9,8 +9,7 @@ from contextlib import asynccontextmanager
 from http import HTTPStatus
 from typing import Final
 
-from p2p_registry.errors import SettingError
-from p2p_registry.serving import check_bindable
+from p2p_registry.serving import check_bindable, split_address
 
 SIDE_PORT: Final = 9401
 """Where modelexpress' server has its metrics, too."""
@@ -23,23 +22,20 @@ Page = Callable[[], tuple[HTTPStatus, bytes]]
 
 
 @asynccontextmanager
-async def side_port(host: str, port: int, pages: Mapping[str, Page]) -> AsyncIterator[str]:
+async def side_port(listen: str, pages: Mapping[str, Page]) -> AsyncIterator[str]:
     """Serve the pages, by path, while the block lasts, and yield the address.
 
     Raises:
         BindError: The address can't be listened on.
-        SettingError: It is none.
+        SettingError: It isn't HOST:PORT.
     """
-    if not 0 <= port <= 65_535:
-        raise SettingError("http_port", port, "is not a TCP port: 0 (any free one) to 65535 is")
-    bare = host.strip("[]")
-    shown = f"[{bare}]" if ":" in bare else bare
-    await check_bindable("http_host", f"{shown}:{port}")
+    await check_bindable("http_listen", listen)
+    host, port = split_address("http_listen", listen)
     connections: set[_Connection] = set()
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: _Connection(pages, connections), bare, port)
+    server = await loop.create_server(lambda: _Connection(pages, connections), host.strip("[]"), port)
     try:
-        yield f"{shown}:{server.sockets[0].getsockname()[1]}"
+        yield f"{host}:{server.sockets[0].getsockname()[1]}"
     finally:
         server.close()
         for connection in list(connections):

@@ -30,7 +30,7 @@ def run_list(
     model: str | None = None,
     rank: int | None = None,
     watch: Annotated[bool, Parameter(name=["--watch", "-w"])] = False,
-    interval_seconds: float = 2.0,
+    interval_seconds: Annotated[float, Parameter(name="--interval")] = 2.0,
     timeout_seconds: Annotated[float, Parameter(name="--timeout")] = 10.0,
     json_lines: Annotated[bool, Parameter(name="--json")] = False,
 ) -> int:
@@ -46,11 +46,11 @@ def run_list(
         model: Only workers of the model of exactly this name.
         rank: Only workers of this rank.
         watch: Go on, and show what changes.
-        interval_seconds: With --watch the time between two looks, above 0.
-        timeout_seconds: Longest that an answer may take, above 0.
+        interval_seconds: With --watch the time between two looks, in seconds, above 0.
+        timeout_seconds: Longest that an answer may take, in seconds, above 0.
         json_lines: Print one JSON object a worker, as `p2p-selection explain -` reads it.
     """
-    for name, value in (("interval_seconds", interval_seconds), ("timeout", timeout_seconds)):
+    for name, value in (("interval", interval_seconds), ("timeout", timeout_seconds)):
         if not 0 < value < math.inf:
             raise SettingError(name, value, "is not allowed: a number above 0 is")
     look = Look(flags, model, rank, timeout_seconds)

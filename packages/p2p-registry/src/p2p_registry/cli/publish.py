@@ -22,7 +22,6 @@ from p2p_registry.registration import Registration, new_worker_id
 from p2p_registry.wire import WorkerMetadata
 
 SCHEMA: Final = "p2p-registry.publish/1"
-_Repeated = Parameter(negative="")
 
 
 def run_publish(
@@ -37,7 +36,7 @@ def run_publish(
     agent_name: str = "",
     transfer_engine_session_id: str = "",
     accelerator: str = "",
-    topology: Annotated[Sequence[str], _Repeated] = (),
+    topology: Sequence[str] = (),
     source_type: str = "weights",
     framework: str = "unknown",
     tensor_parallel_size: int = 0,
@@ -47,7 +46,7 @@ def run_publish(
     quantization: str = "",
     revision: str = "",
     mx_version: str = "",
-    extra: Annotated[Sequence[str], _Repeated] = (),
+    extra: Sequence[str] = (),
     load_file: Path | None = None,
     max_load_age_seconds: float = 30.0,
     heartbeat_seconds: float = 30.0,

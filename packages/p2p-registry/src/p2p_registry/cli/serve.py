@@ -34,7 +34,8 @@ class ServeFlags:
     """Who is served, and how.
 
     Args:
-        listen: Address as HOST:PORT; 0.0.0.0:8001 for every interface. Port 0 takes any free one, told by the first line of output.
+        listen: Where to serve, as HOST:PORT; 0.0.0.0:8001 for clients on other machines. Port 0 takes any free one, told by the first
+            line of output.
         refuse_invalid_load: Answer success=false to a load that isn't from 0 to 1. Publishers of modelexpress publish anew after two
             such answers, so this is for finding a faulty source.
         tls_cert_file: PEM file of the certificate that clients see; with --tls-key-file it switches TLS on. Looked at once a second,
@@ -63,8 +64,7 @@ def run_serve(
     *,
     backend: str | None = None,
     flags: ServeFlags = _DEFAULTS,
-    http_host: str = "127.0.0.1",
-    http_port: Annotated[int | None, Parameter(negative_none="no-")] = SIDE_PORT,
+    http_listen: Annotated[str | None, Parameter(negative="--no-http-listen")] = f"127.0.0.1:{SIDE_PORT}",
     log_format: LogFormat = "text",
     log_level: LogLevel = "info",
 ) -> int:
@@ -79,8 +79,8 @@ def run_serve(
         backend: The store: memory, memory:///PATH for one that is saved to a file, redis://HOST:PORT, or kubernetes://NAMESPACE. By
             default what MX_METADATA_BACKEND says, with REDIS_URL or MX_METADATA_NAMESPACE, else memory.
         flags: Who is served, and how.
-        http_host: Address of the second listener; 0.0.0.0 for probes and scrapers on other machines.
-        http_port: Its port, for /metrics, /livez and /readyz; 0 takes any free one, told by the second line of output.
+        http_listen: Where to serve HTTP, as HOST:PORT: /metrics, /livez and /readyz; 0.0.0.0:9401 for probes and scrapers on other
+            machines. Port 0 takes any free one, told by the second line of output.
         log_format: json writes one object a line.
         log_level: What is logged on stderr.
     """
@@ -89,7 +89,7 @@ def run_serve(
     set_up_logging(log_format, log_level)
     # gRPC's own lines go past the log's format, and hold what a client sent.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
-    return asyncio.run(_serve(config, url, None if http_port is None else (http_host, http_port)))
+    return asyncio.run(_serve(config, url, http_listen))
 
 
 def backend_url(environ: Mapping[str, str]) -> str:
@@ -113,18 +113,18 @@ def backend_url(environ: Mapping[str, str]) -> str:
     )
 
 
-async def _serve(config: ServerConfig, url: str, side: tuple[str, int] | None) -> int:
+async def _serve(config: ServerConfig, url: str, http_listen: str | None) -> int:
     async with stop_signals() as stopped, AsyncExitStack() as stack:
         backend = await open_backend(url)
         stack.push_async_callback(backend.aclose)
-        metrics = None if side is None else _make_metrics(kind_of(url))
+        metrics = None if http_listen is None else _make_metrics(kind_of(url))
         if metrics is not None:
             backend = metrics.watching(backend)
         server = RegistryServer(backend, config, observer=metrics)
         http_address = None
-        if side is not None:
+        if http_listen is not None:
             # Before the server, and so until after it: probes are answered to the end.
-            http_address = await stack.enter_async_context(side_port(*side, _pages(server.health, metrics)))
+            http_address = await stack.enter_async_context(side_port(http_listen, _pages(server.health, metrics)))
         await stack.enter_async_context(server)
         sys.stdout.write(f"listening on {server.address}\n")
         if http_address is not None:

@@ -47,15 +47,17 @@ def completion(shell: Literal["bash", "fish", "zsh"], /) -> None:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command and return its exit code."""
+    """Run one command and return its exit code.
+
+    An error is one line on stderr: a terminal's boxes and line breaks would hinder whoever reads it in a log.
+    """
     if arguments and not arguments[0].startswith("-") and arguments[0] in app:
         # Its line in the list is told without importing it; its own help tells more.
         app[arguments[0]].help = None
     try:
         code = app(arguments)
     except (CycloptsError, SelectionError) as error:
-        # By hand, because a terminal's boxes and line breaks hinder whoever reads this in a log.
         message = str(error).replace("weight=", "--load-weight ").replace("limit=", "--limit ")
-        sys.stderr.write(f"p2p-selection: {message}\n")
+        sys.stderr.write(f"p2p-selection: {' '.join(message.split())}\n")
         return 2
     return code if isinstance(code, int) else 0
