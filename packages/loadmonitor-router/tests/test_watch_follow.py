@@ -104,7 +104,9 @@ async def test_when_every_worker_has_refused_for_good_the_watch_ends_with_1(cloc
 async def test_every_stream_of_every_watch_registers_under_an_id_of_its_own(clock: ManualClock) -> None:
     async with ScriptedWorker() as one, ScriptedWorker() as other:
         watches = [
-            asyncio.create_task(Watch(workers, Recorder(), report_interval_ms=70, lease_ttl_ms=80, clock=clock).forever())
+            asyncio.create_task(
+                Watch(workers, Recorder(), report_interval_ms=70, lease_ttl_ms=80, clock=clock).forever()
+            )
             for workers in (fixed(one, other), fixed(one))
         ]
         registers = [(await accepted(worker)).register for worker in (one, one, other)]

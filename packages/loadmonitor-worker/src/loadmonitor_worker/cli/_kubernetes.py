@@ -7,27 +7,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from loadmonitor_worker.cli._kubernetes_parts import (
+    DOWNWARD,
+    GRPC_PORT_NAME,
+    METRICS_PORT_NAME,
+    downward,
+    liveness_probe,
+    metadata,
+    scrape_annotations,
+    security_context,
+)
 from loadmonitor_worker.cli._settings import SidecarConfig
-from loadmonitor_worker.cli._side_port import DRAIN, LIVEZ, METRICS
+from loadmonitor_worker.cli._side_port import DRAIN
 from loadmonitor_worker.cli._yaml import Node, to_yaml
 from loadmonitor_worker.config import WorkerType
 from loadmonitor_worker.settings import LoadedSettings, environment_of
 
-GRPC_PORT_NAME: Final = "lm-grpc"
-"""By this name routers find the port in an EndpointSlice; no other port of the pod has it."""
-METRICS_PORT_NAME: Final = "lm-metrics"
 CONTAINER: Final = "loadmonitor-worker"
 GRACE_SECONDS: Final = 10
 """What a pod's end takes beyond the drain: the goodbye, and the engine's own end."""
-SCRAPE_INTERVAL: Final = "15s"
 _ENGINES = {"sglang-shm": "sglang", "sglang-http": "sglang", "sglang-metrics": "sglang", "vllm-metrics": "vllm"}
-_DOWNWARD = {
-    "POD_NAME": "metadata.name",
-    "POD_NAMESPACE": "metadata.namespace",
-    "POD_IP": "status.podIP",
-    "POD_UID": "metadata.uid",
-    "NODE_NAME": "spec.nodeName",
-}
 _RESOURCE_ATTRIBUTES = (
     "k8s.namespace.name=$(POD_NAMESPACE),k8s.pod.name=$(POD_NAME),k8s.pod.uid=$(POD_UID),k8s.node.name=$(NODE_NAME)"
 )
@@ -159,39 +158,6 @@ def component(plan: PodPlan, *, name: str, engine_container: str) -> dict[str, N
     }
 
 
-def metadata(name: str, namespace: str | None, labels: dict[str, Node]) -> dict[str, Node]:
-    """Return an object's metadata."""
-    named: dict[str, Node] = {"name": name}
-    return named | ({} if namespace is None else {"namespace": namespace}) | {"labels": labels}
-
-
-def scrape_annotations(port: int) -> dict[str, Node]:
-    """Return the annotations by which a Prometheus without an operator finds a pod."""
-    return {"prometheus.io/scrape": "true", "prometheus.io/port": str(port), "prometheus.io/path": METRICS}
-
-
-def liveness_probe() -> dict[str, Node]:
-    """Return the only probe. It is HTTP because a kubelet's gRPC probe can't authenticate itself."""
-    return {"httpGet": {"path": LIVEZ, "port": METRICS_PORT_NAME}, "periodSeconds": 10, "timeoutSeconds": 5}
-
-
-def security_context(user: int) -> dict[str, Node]:
-    """Return a container's security context: nothing beyond its user."""
-    return {
-        "runAsUser": user,
-        "runAsNonRoot": user != 0,
-        "allowPrivilegeEscalation": False,
-        "readOnlyRootFilesystem": True,
-        "capabilities": {"drop": ["ALL"]},
-        "seccompProfile": {"type": "RuntimeDefault"},
-    }
-
-
-def downward(*names: str) -> list[Node]:
-    """Return variables that tell a container about its pod."""
-    return [{"name": name, "valueFrom": {"fieldRef": {"fieldPath": _DOWNWARD[name]}}} for name in names]
-
-
 def _annotations(plan: PodPlan) -> dict[str, Node]:
     return scrape_annotations(plan.ports[METRICS_PORT_NAME]) if plan.scrape_annotations else {}
 
@@ -214,7 +180,7 @@ def _pod(plan: PodPlan, engine: dict[str, Node]) -> dict[str, Node]:
 
 
 def _sidecar(plan: PodPlan) -> dict[str, Node]:
-    variables: list[Node] = downward(*_DOWNWARD)
+    variables: list[Node] = downward(*DOWNWARD)
     told = {"OTEL_SERVICE_NAME": CONTAINER, "OTEL_RESOURCE_ATTRIBUTES": _RESOURCE_ATTRIBUTES}
     variables += [{"name": name, "value": value} for name, value in (told | environment_of(plan.settings)).items()]
     container: dict[str, Node] = {

@@ -2,9 +2,8 @@
 
 from collections.abc import Mapping
 
-from loadmonitor_worker.cli._kubernetes import (
+from loadmonitor_worker.cli._kubernetes_parts import (
     METRICS_PORT_NAME,
-    SCRAPE_INTERVAL,
     downward,
     liveness_probe,
     metadata,
@@ -15,6 +14,7 @@ from loadmonitor_worker.cli._side_port import METRICS, SIDE_PORT
 from loadmonitor_worker.cli._yaml import Node
 
 _USER = 65_532
+_SCRAPE_INTERVAL = "15s"
 
 
 def router_objects(
@@ -76,7 +76,7 @@ def pod_monitor(*, name: str, namespace: str | None, part_of: str, labels: Mappi
         "spec": {
             "selector": {"matchLabels": {"app.kubernetes.io/part-of": part_of}},
             "podMetricsEndpoints": [
-                {"port": METRICS_PORT_NAME, "path": METRICS, "interval": SCRAPE_INTERVAL, "honorLabels": False}
+                {"port": METRICS_PORT_NAME, "path": METRICS, "interval": _SCRAPE_INTERVAL, "honorLabels": False}
             ],
         },
     }
