@@ -103,14 +103,14 @@ async def stop_and_resume(version: str, stop: signal.Signals, folder: Path) -> N
     engine = FakeEngine(URL, health=Health.LOADING)
     if version == SMG:
         # Which probes again after 30 s only, but takes 2.5 s more for an engine that tells nothing of itself.
-        engine = FakeEngine(URL, tells_server_info=False)
+        engine = FakeEngine(URL, api_key="k-worker")
     router = fake(version, engine)
     async with serve(router) as address:
         process = await start("add", URL, "--router", address, "--timeout", "40")
         assert process.stderr is not None
         async with asyncio.timeout(WAIT_SECONDS):
-            while not (await process.stderr.readline()).startswith(b"pending"):
-                pass
+            while not (line := await process.stderr.readline()).startswith(b"pending"):
+                assert line, f"{version}: it ended before it was stopped"
             process.send_signal(stop)
             out, err = await process.communicate()
         assert process.returncode == 130, version

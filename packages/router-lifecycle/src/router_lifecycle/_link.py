@@ -90,10 +90,10 @@ class Link:
         look: Callable[[], Awaitable[Looked[Observation]]],
         operation: Operation,
         *,
-        seconds_to_moment: Callable[[], float | None] | None = None,
+        wait_seconds: Callable[[float], float] | None = None,
     ) -> Observation | None:
-        """Look until there is a value; None when the deadline came first."""
-        return await self._poller.until(look, operation.deadline, seconds_to_moment=seconds_to_moment)
+        """Look until there is a value; None when the deadline came first. Waits are those of `Poller.until`."""
+        return await self._poller.until(look, operation.deadline, wait_seconds=wait_seconds)
 
     async def aclose(self) -> None:
         """Close the transport."""
@@ -169,7 +169,14 @@ class Link:
         """Return what the router speaks as far as was found, or None."""
         return self._dialect
 
-    async def look(self, operation: Operation, url: str, worker_id: str | None) -> Observation:
+    async def look(
+        self,
+        operation: Operation,
+        url: str,
+        worker_id: str | None,
+        *,
+        is_enough: Callable[[WorkerRow], bool] | None = None,
+    ) -> Observation:
         """Ask for one worker, then for the list; what can't be read is unknown in what comes back.
 
         The list comes last: an entry that was made or dropped in between is then seen as it is.
@@ -178,6 +185,7 @@ class Link:
             operation: Bounds the requests.
             url: The worker.
             worker_id: Its id, or None to look for it by URL alone.
+            is_enough: Whether the answer about the worker says all, so that the list isn't asked for; None to ask for it always.
 
         Raises:
             AuthenticationError: 401 or 403.
@@ -188,12 +196,28 @@ class Link:
         if dialect is None:
             seen = self._observation(reading)
         else:
-            seen = await self._look(operation, dialect, url, worker_id, reading)
+            seen = await self._look(operation, dialect, url, worker_id, reading, is_enough)
         operation.seen = seen
         self._count_strange(operation, reading)
         return seen
 
-    async def read_all(self, operation: Operation) -> Looked[tuple[WorkerRow, ...]]:
+    async def glance(self, operation: Operation, url: str) -> Observation:
+        """Read the list alone; what isn't in it leaves what an earlier look has told in the operation."""
+        listed = await self._read_all(operation)
+        seen = Observation(
+            seen_at_unix_seconds=self.unix_now(),
+            rows=None if listed.value is None else _entries_of(url, listed.value),
+            retry_after_seconds=listed.retry_after_seconds,
+        )
+        if seen.rows:
+            operation.seen = seen
+        return seen
+
+    async def poll_list(self, operation: Operation) -> tuple[WorkerRow, ...] | None:
+        """Read the list until that works; None when the deadline came first."""
+        return await self._poller.until(lambda: self._read_all(operation), operation.deadline)
+
+    async def _read_all(self, operation: Operation) -> Looked[tuple[WorkerRow, ...]]:
         """Read the list once; no value when that didn't work."""
         reading = _Reading()
         dialect = await self._find_dialect(operation, reading)
@@ -203,20 +227,24 @@ class Link:
         self._count_strange(operation, reading)
         return Looked(rows, reading.retry_after_seconds)
 
-    async def poll_list(self, operation: Operation) -> tuple[WorkerRow, ...] | None:
-        """Read the list until that works; None when the deadline came first."""
-        return await self._poller.until(lambda: self.read_all(operation), operation.deadline)
-
     async def _look(
-        self, operation: Operation, dialect: Dialect, url: str, worker_id: str | None, reading: _Reading
+        self,
+        operation: Operation,
+        dialect: Dialect,
+        url: str,
+        worker_id: str | None,
+        reading: _Reading,
+        is_enough: Callable[[WorkerRow], bool] | None,
     ) -> Observation:
         state, record = RecordState.UNREAD, None
         if worker_id is not None or dialect.finds_by_url:
             state, record = await self._read_record(operation, dialect.show(url, worker_id), reading)
+        if record is not None and is_enough is not None and is_enough(record):
+            return self._observation(reading, state, record)
         rows = None
         if not reading.unreachable:
             rows = await self._read_list(operation, dialect, reading)
-        mine = None if rows is None else by_rank(row for row in rows if row.base_url == url)
+        mine = None if rows is None else _entries_of(url, rows)
         if worker_id is None and not dialect.finds_by_url and mine and mine[0].rank is None:
             # Only the list knew the id.
             state, record = await self._read_record(operation, dialect.show(url, mine[0].id), reading)
@@ -321,3 +349,7 @@ class Link:
             unreachable=reading.asked > 0 and reading.unreachable == reading.asked,
             retry_after_seconds=reading.retry_after_seconds,
         )
+
+
+def _entries_of(url: str, rows: tuple[WorkerRow, ...]) -> tuple[WorkerRow, ...]:
+    return by_rank(row for row in rows if row.base_url == url)
