@@ -5,7 +5,7 @@ looks at the router's list every 2 ms; the first moment at which it sees the wor
 healthy, or `ready` on SMG) is where the delay begins. In the same run the same activations are waited for by a loop that reads the
 record and the list once a second.
 
-    uv run python benchmarks/lifecycle.py              # a fake sglang-router 0.3.2, all activations, about 5 minutes
+    uv run python benchmarks/lifecycle.py              # a fake sglang-router 0.3.2, all activations, about 6 minutes
     uv run python benchmarks/lifecycle.py --short      # those under 2 s, under 20 s
     uv run python benchmarks/lifecycle.py --router-version smg-1.13.0 --any-moment
     uv run python benchmarks/lifecycle.py --released   # the router of the wheel, from an isolated environment
@@ -51,7 +51,7 @@ TESTS = Path(__file__).parents[1] / "tests"
 SHORT_SECONDS = (0.0, 0.0, 0.0, 0.3, 0.7)
 SHORT_REPEATS = 6
 ANY_MOMENTS = 7
-LONG_REPEATS = {2.0: 5, 10.0: 3, 60.0: 1}
+LONG_REPEATS = {2.0: 6, 10.0: 4, 60.0: 1}
 AIM_MS, AIM_SHARE, AIM_REQUESTS = 60.0, 0.10, 15
 BEFORE_LOOKS = 4
 PROBE_SECONDS = 0.002
@@ -211,16 +211,19 @@ def line(way: str, measured: list[Measured]) -> str:
 
 
 def drawn(*, short: bool, any_moment: bool) -> list[list[float]]:
-    """Return when engines become healthy, by the row of the table; at any moment they are drawn evenly."""
+    """Return when engines become healthy, by the row of the table; at any moment each is drawn from a part of the time of its own."""
     random = Random(0)
+
+    def evenly(begin: float, end: float, count: int) -> list[float]:
+        found = [begin + (end - begin) * (part + random.random()) / count for part in range(count)]
+        return random.sample(found, count)
+
     repeats = 1 if short else SHORT_REPEATS
-    if any_moment:
-        first = [random.uniform(0.001, 2.0) for _ in range(ANY_MOMENTS * repeats)]
-    else:
-        first = [after for _ in range(repeats) for after in SHORT_SECONDS]
     longer = {} if short else LONG_REPEATS
-    spread = (0.8, 1.2) if any_moment else (1.0, 1.0)
-    return [first, *([after * random.uniform(*spread) for _ in range(times)] for after, times in longer.items())]
+    if any_moment:
+        first = evenly(0.001, 2.0, ANY_MOMENTS * repeats)
+        return [first, *(evenly(0.8 * after, 1.2 * after, times) for after, times in longer.items())]
+    return [list(SHORT_SECONDS) * repeats, *([after] * times for after, times in longer.items())]
 
 
 async def compare(opened: AbstractAsyncContextManager[Stage], *, short: bool, any_moment: bool) -> None:

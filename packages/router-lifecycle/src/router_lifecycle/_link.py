@@ -10,11 +10,13 @@ from router_lifecycle._polling import Deadline, Looked, Poller
 from router_lifecycle.dialects import Dialect, UnknownRouterError, probe
 from router_lifecycle.errors import (
     AuthenticationError,
+    OperationPhase,
     RouterUnsupported,
     TransportError,
 )
 from router_lifecycle.events import EventListener, LifecycleEvent
 from router_lifecycle.exchange import Answer, Request
+from router_lifecycle.handle import RegistrationHandle, RemovalHandle
 from router_lifecycle.interfaces import Transport
 from router_lifecycle.models import WorkerRow, by_rank
 from router_lifecycle.observation import Observation, RecordState
@@ -31,6 +33,7 @@ class _Reading:
     faults: list[str] = field(default_factory=list)
     asked: int = 0
     unreachable: int = 0
+    unanswered: int = 0
     strange: bool = False
     retry_after_seconds: float | None = None
 
@@ -84,6 +87,12 @@ class Link:
             raise ValueError(f"timeout={timeout_seconds} is not allowed: an operation needs more than 0 seconds")
         now = self._clock()
         return Deadline(now, now + timeout_seconds)
+
+    def operation(
+        self, phase: OperationPhase, deadline: Deadline, handle: RegistrationHandle | RemovalHandle
+    ) -> Operation:
+        """Return an operation on the worker of a handle."""
+        return Operation(phase, self.router, deadline, handle.url, handle)
 
     async def poll(
         self,
@@ -198,6 +207,8 @@ class Link:
         else:
             seen = await self._look(operation, dialect, url, worker_id, reading, is_enough)
         operation.seen = seen
+        if seen.unanswered and not seen.unreachable:
+            self.tell(operation, "unanswered", seen.faults[-1])
         self._count_strange(operation, reading)
         return seen
 
@@ -242,7 +253,8 @@ class Link:
         if record is not None and is_enough is not None and is_enough(record):
             return self._observation(reading, state, record)
         rows = None
-        if not reading.unreachable:
+        # Who has left one request without an answer would take as long for the next.
+        if not reading.unanswered:
             rows = await self._read_list(operation, dialect, reading)
         mine = None if rows is None else _entries_of(url, rows)
         if worker_id is None and not dialect.finds_by_url and mine and mine[0].rank is None:
@@ -306,6 +318,7 @@ class Link:
         try:
             answer = await self.send(request, operation)
         except TransportError as error:
+            reading.unanswered += 1
             reading.unreachable += not error.maybe_sent
             reading.faults.append(f"{request.method} {request.path}: {error}")
             return None
@@ -347,6 +360,7 @@ class Link:
             rows=rows,
             faults=tuple(reading.faults),
             unreachable=reading.asked > 0 and reading.unreachable == reading.asked,
+            unanswered=reading.asked > 0 and reading.unanswered == reading.asked,
             retry_after_seconds=reading.retry_after_seconds,
         )
 

@@ -17,6 +17,8 @@ _RECONCILED = {
     RegisterState.CONFLICT: ReconciledState.UNRESOLVED,
 }
 _OPEN = {RegisterSign.PENDING: ReconciledState.PENDING, RegisterSign.UNHEALTHY: ReconciledState.PENDING}
+# Of what was never sent these show that it isn't there; of what was sent, only for how long nothing has been seen of it.
+_NOTHING = (RegisterSign.VANISHED, RegisterSign.ENDED_SILENTLY, RegisterSign.UNTRACED)
 _PHASES = {
     ReconciledState.ACTIVE: Phase.ACTIVE,
     ReconciledState.PENDING: Phase.ACCEPTED,
@@ -37,6 +39,7 @@ class Reconciler:
     ) -> Reconciliation:
         """Look until it is certain what became of a submission, or until the deadline."""
         machine = self._registrar.machine(handle)
+        was_never_sent = handle.phase is Phase.NEW
         settled = None if settle_seconds is None else Steadiness(SETTLED.looks, settle_seconds)
         still = Stillness()
         state: ReconciledState | None = None
@@ -47,6 +50,8 @@ class Reconciler:
             if sign is not None:
                 self._learn_id(handle, seen)
                 state = _RECONCILED.get(machine.see(sign, self._link.now())) or _OPEN.get(sign)
+            if was_never_sent and sign in _NOTHING:
+                state = ReconciledState.ABSENT
             if sign is RegisterSign.UNTRACED and settled is not None and still.holds(sign, settled, self._link.now()):
                 state = ReconciledState.ABSENT
             return Looked(seen if state is not None else None, seen.retry_after_seconds)

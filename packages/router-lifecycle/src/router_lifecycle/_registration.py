@@ -80,13 +80,7 @@ class Registrar:
             raise operation.error(NotSent, "the router changed while it was being asked", safe_to_resubmit=True)
         if handle.phase is not Phase.NEW:
             raise operation.error(SubmissionUnknown, "another call has submitted this handle meanwhile")
-        if dialect.name == "sync" and (handle.spec.worker_type != "regular" or handle.spec.api_key is not None):
-            raise operation.error(
-                RouterUnsupported,
-                "this router only has /add_worker, which takes a URL and nothing else: "
-                f"worker_type={handle.spec.worker_type!r} and a worker's key can't be told to it; nothing was sent",
-                safe_to_resubmit=True,
-            )
+        self.check_can_submit(operation, handle)
         handle.listed_before = bool(before.rows)
         handle.job_before = before.job
         handle.submitted_at_unix_seconds = self._link.unix_now()
@@ -104,6 +98,29 @@ class Registrar:
             self.unsubmitted(handle)
             raise operation.error(NotSent, f"no connection ({error})", safe_to_resubmit=True) from error
         self._take(operation, handle, read_created(answer, handle.url, dialect.name))
+
+    def check_can_submit(self, operation: Operation, handle: RegistrationHandle) -> None:
+        """Raise what a submission would, before anything is sent or removed for it.
+
+        Raises:
+            NotSent: A dump has left out the worker's own key.
+            RouterUnsupported: The router can't be told this spec.
+        """
+        if handle.lacks_key:
+            raise operation.error(
+                NotSent,
+                "a dump of this handle has left out the worker's own key: give it back (`with_key`); nothing was sent",
+                safe_to_resubmit=True,
+            )
+        dialect = self._link.spoken()
+        is_plain = handle.spec.worker_type == "regular" and handle.spec.api_key is None
+        if dialect is not None and dialect.name == "sync" and not is_plain:
+            raise operation.error(
+                RouterUnsupported,
+                "this router only has /add_worker, which takes a URL and nothing else: "
+                f"worker_type={handle.spec.worker_type!r} and a worker's key can't be told to it; nothing was sent",
+                safe_to_resubmit=True,
+            )
 
     def _take(self, operation: Operation, handle: RegistrationHandle, created: Created) -> None:
         """Bring the handle up to date with the answer, or raise what it says."""

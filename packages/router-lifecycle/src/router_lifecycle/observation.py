@@ -30,6 +30,7 @@ class Observation(BaseModel, frozen=True):
             wasn't since the answer about the worker said enough.
         faults: Why something could not be read.
         unreachable: Whether no request reached the router at all.
+        unanswered: Whether no request was answered, be it that it didn't reach the router.
         retry_after_seconds: How long the router asked to be left alone, or None.
     """
 
@@ -39,6 +40,7 @@ class Observation(BaseModel, frozen=True):
     rows: tuple[WorkerRow, ...] | None = None
     faults: tuple[str, ...] = ()
     unreachable: bool = False
+    unanswered: bool = False
     retry_after_seconds: float | None = None
 
     @property
