@@ -7,23 +7,21 @@ import signal
 import socket
 import subprocess
 import sys
-import sysconfig
 import time
-from asyncio.subprocess import PIPE, Process
+from asyncio.subprocess import PIPE
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from lifecycle_bench import OTHER, SMG, URL
+from lifecycle_process import COMMAND, WAIT_SECONDS, run, stopped_at
 
-from router_lifecycle import Phase, RegistrationHandle, RemovalHandle, WorkerSpec
+from router_lifecycle import Phase, RegistrationHandle, RemovalHandle, ReplacementHandle, WorkerSpec
 from router_lifecycle.cli import run as run_here
 from router_lifecycle.testing import FakeEngine, FakeRouter, Health, RouterOptions
 from router_lifecycle.testing.serving import serve
 
-COMMAND = str(Path(sysconfig.get_path("scripts")) / "router-lifecycle")
-WAIT_SECONDS = 50
 WRONG_USAGE = [
     (["add", "10.0.0.1:30000", "--router", "http://r:1"], "http://"),
     (["add", URL, "--router", "r:1"], "router URL"),
@@ -46,17 +44,6 @@ def fake(version: str = "0.3.2", *engines: FakeEngine, **options: Any) -> FakeRo
         clock=time.monotonic,
         options=RouterOptions(drain_seconds=0.3, **options),
     )
-
-
-async def start(*arguments: str) -> Process:
-    return await asyncio.create_subprocess_exec(COMMAND, *arguments, stdout=PIPE, stderr=PIPE)
-
-
-async def run(*arguments: str) -> tuple[int | None, str, list[str]]:
-    process = await start(*arguments)
-    async with asyncio.timeout(WAIT_SECONDS):
-        out, err = await process.communicate()
-    return process.returncode, out.decode(), err.decode().splitlines()
 
 
 def routable(router: FakeRouter) -> list[str]:
@@ -106,20 +93,14 @@ async def stop_and_resume(version: str, stop: signal.Signals, folder: Path) -> N
         engine = FakeEngine(URL, api_key="k-worker")
     router = fake(version, engine)
     async with serve(router) as address:
-        process = await start("add", URL, "--router", address, "--timeout", "40")
-        assert process.stderr is not None
-        async with asyncio.timeout(WAIT_SECONDS):
-            while not (line := await process.stderr.readline()).startswith(b"pending"):
-                assert line, f"{version}: it ended before it was stopped"
-            process.send_signal(stop)
-            out, err = await process.communicate()
-        assert process.returncode == 130, version
-        assert err.decode().splitlines()[-1].startswith("router-lifecycle: interrupted; ")
+        code, out, lines = await stopped_at("pending", stop, "add", URL, "--router", address, "--timeout", "40")
+        assert code == 130, version
+        assert lines[-1].startswith("router-lifecycle: interrupted; ")
         assert RegistrationHandle.model_validate_json(out).phase is Phase.ACCEPTED
 
         engine.becomes(Health.HEALTHY, time.monotonic())
         kept = folder / f"{version}.json"
-        kept.write_bytes(out)
+        kept.write_text(out)
         code, text, lines = await run("wait", "--handle", str(kept), "--timeout", "40")
         assert code == 0, (version, lines)
         assert RegistrationHandle.model_validate_json(text).phase is Phase.ACTIVE
@@ -173,6 +154,55 @@ async def test_replace_puts_one_worker_in_the_place_of_another_and_prints_the_ne
         handle = RegistrationHandle.model_validate_json(out)
         assert (handle.url, handle.phase) == (OTHER, Phase.ACTIVE)
         assert routable(router) == [OTHER]
+
+
+async def test_wait_finishes_a_replacement_that_was_stopped_before_the_new_one_was_active(tmp_path: Path) -> None:
+    engine = FakeEngine(OTHER, health=Health.LOADING)
+    router = fake("0.3.2", FakeEngine(URL), engine)
+    async with serve(router) as address:
+        assert (await run("add", URL, "--router", address))[0] == 0
+        code, out, err = await stopped_at("accepted", signal.SIGINT, "replace", URL, OTHER, "--router", address)
+        assert code == 130
+        assert any(line.startswith("left ") and f"{URL} isn't removed; `router-lifecycle wait" in line for line in err)
+        assert ReplacementHandle.model_validate_json(out).new.phase is Phase.ACCEPTED
+        assert routable(router) == [URL]
+
+        engine.becomes(Health.HEALTHY, time.monotonic())
+        kept = tmp_path / "replacement.json"
+        kept.write_text(out)
+        (code, text, err), (refused, _, why) = await asyncio.gather(
+            run("wait", "--handle", str(kept), "--timeout", "40"),
+            run("remove", "--handle", str(kept), "--router", address),
+        )
+        assert code == 0, err
+        assert (RegistrationHandle.model_validate_json(text).phase, routable(router)) == (Phase.ACTIVE, [OTHER])
+        assert [request.method for request in router.requests].count("POST") == 2
+        assert (refused, "wait" in why[0]) == (2, True)
+
+
+async def test_wait_finishes_a_replacement_in_place_that_was_stopped_between_its_halves(tmp_path: Path) -> None:
+    router = fake("0.2.4", FakeEngine(URL, api_key="k-worker"))
+    key, kept = tmp_path / "key", tmp_path / "replacement.json"
+    key.write_text("k-worker")
+    with_key = ("--worker-key-file", str(key))
+    async with serve(router) as address:
+        assert (await run("add", URL, "--router", address, *with_key))[0] == 0
+        code, out, err = await stopped_at(
+            "gone", signal.SIGTERM, "replace", URL, URL, "--router", address, "--priority", "7", *with_key
+        )
+        assert (code, router.workers) == (130, []), err
+        assert "k-worker" not in out
+        assert any(line.startswith("left ") and "--worker-key-file" in line for line in err)
+
+        kept.write_text(out)
+        code, again, err = await run("wait", "--handle", str(kept))
+        assert (code, router.workers) == (1, []), err
+        assert "key" in err[-1]
+
+        kept.write_text(again)
+        code, _, err = await run("wait", "--handle", str(kept), *with_key)
+        assert code == 0, err
+        assert [worker.priority for worker in router.workers if worker.routable] == [7]
 
 
 async def test_the_key_comes_from_a_file_and_a_wrong_one_exits_1_with_one_line(tmp_path: Path) -> None:

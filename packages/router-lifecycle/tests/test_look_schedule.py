@@ -46,7 +46,9 @@ def test_at_any_moment_the_looks_within_2_s_find_half_of_the_activations_hardly_
 
 
 @pytest.mark.parametrize(("active_at", "looks"), [(2.0, 11), (10.0, 20), (60.0, 33)])
-def test_beyond_2_s_the_median_delay_is_a_tenth_of_the_time_and_the_looks_stay_few(active_at: float, looks: int) -> None:
+def test_beyond_2_s_the_median_delay_is_a_tenth_of_the_time_and_the_looks_stay_few(
+    active_at: float, looks: int
+) -> None:
     random = Random(0)
     shares, counts = [], []
     for _ in range(500):

@@ -775,3 +775,15 @@ async def test_a_misspelt_on_existing_is_refused_and_removes_nothing() -> None:
         with pytest.raises(ValueError, match="on_existing='error' is not allowed: give one of fail, adopt, replace"):
             await bench.run(call([SPEC] if call == client.register_many else SPEC, on_existing="error"))  # type: ignore[arg-type]
     assert (bench.posts, bench.sent("DELETE")) == (1, [])
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_a_handle_that_was_never_sent_is_reconciled_at_once(version: str) -> None:
+    bench = Bench(version)
+    client = bench.client()
+    handle = RegistrationHandle(router=client.router_url, spec=SPEC)
+    found = await bench.run(client.reconcile(handle))
+    assert (found.state, found.safe_to_resubmit, handle.phase) == (ReconciledState.ABSENT, True, Phase.NEW)
+    assert bench.clock() < 0.1
+    await bench.run(client.register(handle))
+    assert bench.routable == [URL]

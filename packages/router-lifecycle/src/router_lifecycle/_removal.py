@@ -175,6 +175,8 @@ class Remover:
         if machine.state is RemoveState.FAILED:
             job = seen.job if seen is not None else None
             why = job.message if job is not None and job.message else "no reason given"
+            # Whoever goes on with the handle asks anew: this record is then an old one.
+            handle.answer, handle.job_before = None, job
             raise operation.error(RemovalFailed, f"the router failed to remove it: {why}")
         if machine.state is RemoveState.CONFLICT and seen is not None:
             raise operation.error(

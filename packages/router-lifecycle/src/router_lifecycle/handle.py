@@ -117,7 +117,8 @@ class RemovalHandle(BaseModel, validate_assignment=True):
         url: URL of the worker.
         worker_id: The router's id of it, or None where only the list tells.
         deletes: How many DELETE requests were sent.
-        answer: What the last of them brought: `accepted`, `unknown_id`, or `uncertain` (also while none came yet); None before the first.
+        answer: What the last of them brought: `accepted`, `unknown_id`, or `uncertain` (also while none came yet); None before the first, and
+            again after one that the router failed.
         asked_at_unix_seconds: When the last DELETE was sent that may have become a job, or None.
         may_be_pending: Whether an accepted registration may still make the worker routable.
         submitted_at_unix_seconds: When that registration was sent, or None when unknown.
