@@ -1,5 +1,6 @@
 """A registration beside or in the place of what is there: the steps of registration and removal put together."""
 
+from router_lifecycle._activation import Activation
 from router_lifecycle._link import Link
 from router_lifecycle._operation import Operation
 from router_lifecycle._polling import Deadline
@@ -28,10 +29,11 @@ _OVER: dict[Phase, tuple[type[RegistrationFailed | RegistrationLost], str]] = {
 class Placer:
     """Carries out what takes more than one operation, over a link."""
 
-    def __init__(self, link: Link, registrar: Registrar, remover: Remover) -> None:
-        """Take the link, and what registers and removes."""
+    def __init__(self, link: Link, registrar: Registrar, activation: Activation, remover: Remover) -> None:
+        """Take the link, and what submits, awaits and removes."""
         self._link = link
         self._registrar = registrar
+        self._activation = activation
         self._remover = remover
 
     async def submit(self, operation: Operation, handle: RegistrationHandle) -> None:
@@ -57,7 +59,7 @@ class Placer:
         if handle.phase in _OVER:
             kind, why = _OVER[handle.phase]
             raise operation.error(kind, f"{why} already; submit it with a new handle")
-        return await self._registrar.wait(operation, handle)
+        return await self._activation.wait(operation, handle)
 
     async def remove(self, deadline: Deadline, target: Target) -> None:
         """Remove a worker; the handle of its registration tells it, if that is what was given."""

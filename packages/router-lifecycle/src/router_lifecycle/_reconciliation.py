@@ -1,5 +1,6 @@
 """The steps of a reconciliation: look, submit nothing, and say what became of a submission."""
 
+from router_lifecycle._activation import Activation
 from router_lifecycle._link import Link
 from router_lifecycle._machine_register import RegisterSign, RegisterState, foreign_entry
 from router_lifecycle._operation import Operation
@@ -29,16 +30,17 @@ _PHASES = {
 class Reconciler:
     """Carries out reconciliations over a link."""
 
-    def __init__(self, link: Link, registrar: Registrar) -> None:
-        """Take the link, and what looks at submissions."""
+    def __init__(self, link: Link, registrar: Registrar, activation: Activation) -> None:
+        """Take the link, what submits, and what looks at submissions."""
         self._link = link
         self._registrar = registrar
+        self._activation = activation
 
     async def reconcile(
         self, operation: Operation, handle: RegistrationHandle, settle_seconds: float | None
     ) -> Reconciliation:
         """Look until it is certain what became of a submission, or until the deadline."""
-        machine = self._registrar.machine(handle)
+        machine = self._activation.machine(handle)
         was_never_sent = handle.phase is Phase.NEW
         settled = None if settle_seconds is None else Steadiness(SETTLED.looks, settle_seconds)
         still = Stillness()
@@ -46,7 +48,7 @@ class Reconciler:
 
         async def look() -> Looked[Observation]:
             nonlocal state
-            seen, sign = await self._registrar.see(operation, handle)
+            seen, sign = await self._activation.see(operation, handle)
             if sign is not None:
                 self._learn_id(handle, seen)
                 state = _RECONCILED.get(machine.see(sign, self._link.now())) or _OPEN.get(sign)

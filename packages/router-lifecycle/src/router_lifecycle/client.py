@@ -7,6 +7,7 @@ from random import Random
 from types import TracebackType
 from typing import Self
 
+from router_lifecycle._activation import Activation
 from router_lifecycle._link import Link
 from router_lifecycle._operation import Operation
 from router_lifecycle._placing import Placer
@@ -100,14 +101,15 @@ class RouterLifecycleClient:
             random=random or Random(),  # noqa: S311 - it spreads looks, it guards nothing
             on_event=on_event,
         )
-        registrar = Registrar(self._link, horizon_seconds=worker_startup_timeout_seconds)
-        self._reconciler = Reconciler(self._link, registrar)
+        registrar = Registrar(self._link)
+        activation = Activation(self._link, horizon_seconds=worker_startup_timeout_seconds)
+        self._reconciler = Reconciler(self._link, registrar, activation)
         self._remover = Remover(
             self._link,
             horizon_seconds=worker_startup_timeout_seconds,
             unreachable_budget_seconds=unreachable_budget_seconds,
         )
-        self._placer = Placer(self._link, registrar, self._remover)
+        self._placer = Placer(self._link, registrar, activation, self._remover)
         self._updater = Updater(self._link)
         self._horizon_seconds = worker_startup_timeout_seconds
 
