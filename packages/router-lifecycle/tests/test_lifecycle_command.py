@@ -151,7 +151,7 @@ async def test_a_timeout_exits_1_and_prints_the_handle_all_the_same() -> None:
     assert code == 1
     assert RegistrationHandle.model_validate_json(out).phase is Phase.ACCEPTED
     *events, error = map(json.loads, err)
-    assert [event["event"] for event in events] == ["submitting", "accepted", "pending"]
+    assert [event["event"] for event in events][:2] == ["submitting", "accepted"]
     assert (error["schema"], error["error"]) == ("router-lifecycle.error/1", "OperationTimeout")
     assert error["safe_to_resubmit"] is False
 
