@@ -45,6 +45,7 @@ class Scenario:
         flags: Of the router.
         bound_seconds: How long it may take.
         is_long: Whether it is too long for every run.
+        is_heavy: Whether it takes so much of the machine that everything else has to be over first.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Scenario:
     flags: Flags
     bound_seconds: float
     is_long: bool
+    is_heavy: bool
 
 
 SCENARIOS: dict[str, Scenario] = {}
@@ -64,12 +66,13 @@ def scenario(
     alone: bool = False,
     bound_seconds: float = 150.0,
     is_long: bool = False,
+    is_heavy: bool = False,
 ) -> Callable[[Callable[[Trial], Awaitable[None]]], Callable[[Trial], Awaitable[None]]]:
     """Name a scenario; `alone` gives it a router to itself."""
 
     def add(play: Callable[[Trial], Awaitable[None]]) -> Callable[[Trial], Awaitable[None]]:
         chosen = replace(flags or Flags(), alone=name if alone else "")
-        SCENARIOS[name] = Scenario(name, play, chosen, bound_seconds, is_long)
+        SCENARIOS[name] = Scenario(name, play, chosen, bound_seconds, is_long, is_heavy)
         return play
 
     return add
@@ -374,7 +377,7 @@ async def fill(trial: Trial) -> bool:
 
 # 100 s to fill the queue when all routers are filled at once; 5 and 5 and 10 and 20 s while it is full; 30 s to start again, and
 # 30 and 60 s after that. Nothing waits for the queue to empty: on 0.2.2 that takes an hour, with 36 s for each 10 dead URLs.
-@scenario("full queue", Flags(startup_timeout_seconds=None), alone=True, is_long=True, bound_seconds=260)
+@scenario("full queue", Flags(startup_timeout_seconds=None), alone=True, is_long=True, is_heavy=True, bound_seconds=260)
 async def full_queue(trial: Trial) -> None:
     client = await trial.client(request_timeout_seconds=5.0)
     old = await trial.register(client, spec_of(await trial.engine()))

@@ -787,3 +787,16 @@ async def test_a_handle_that_was_never_sent_is_reconciled_at_once(version: str) 
     assert bench.clock() < 0.1
     await bench.run(client.register(handle))
     assert bench.routable == [URL]
+
+
+async def test_an_entry_under_another_id_proves_nothing_by_itself() -> None:
+    clock, _, client = scripted(
+        "uuid",
+        {
+            "POST /workers": [ACCEPTED],
+            ONE: [answer(200, row("http://10.0.0.7:30000"))],
+            ALL: [listing(), listing(row(worker_id="0a22902a-1ade-4527-a65b-48895386a906"))],
+        },
+    )
+    with pytest.raises(IdentityConflict, match=r"10\.0\.0\.7"):
+        await clock.run(client.register(SPEC))
