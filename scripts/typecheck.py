@@ -10,7 +10,7 @@ import sysconfig
 from workspace import ROOT, fails, packages, report
 
 # Programs that use the packages from outside; a folder without one is passed over.
-OUTSIDE = ("tests", "scripts", "benchmarks", "docs/programs")
+OUTSIDE = ("tests", "scripts", "benchmarks", "docs/_extensions", "docs/programs", "docs/quick-starts")
 
 
 def main() -> None:

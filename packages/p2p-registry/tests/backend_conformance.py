@@ -3,7 +3,8 @@
     class TestMemoryBackend(BackendConformance):
         async def open(self) -> Backend: ...
 
-Where a store can be shared, `open` gives a second connection to the same one, as a second replica would have it.
+Where a store can be shared, `open` gives a second connection to the same one, as a second replica would have it. A store that
+forgets its records when its process ends says so in `outlives_its_process`.
 """
 
 import asyncio
@@ -83,9 +84,22 @@ async def load_of(backend: Backend) -> float | None:
 class BackendConformance(ABC):
     """The suite; every test begins with an empty store."""
 
+    outlives_its_process = True
+
     @abstractmethod
     async def open(self) -> Backend:
         """Connect to the test's store; called twice, it gives what two replicas have."""
+
+    async def reopen(self) -> Backend:
+        """Give what the next process finds, after every backend of the test was closed."""
+        return await self.open()
+
+    async def lose(self) -> Backend:
+        """Lose everything that the store holds, and give what finds it so."""
+        backend = await self.open()
+        for summary in await backend.summaries(None):
+            await backend.remove(summary.key.source_id, summary.key.worker_id, NOW_MS * 2)
+        return backend
 
     async def test_a_record_comes_back_as_it_was_published(self) -> None:
         backend = await self.open()
@@ -264,6 +278,83 @@ class BackendConformance(ABC):
         assert summary.state == state(SourceStatus.STALE, NOW_MS, 0.6)
         assert not await backend.mark_stale(SOURCE, "w", NOW_MS)
 
+    @pytest.mark.parametrize(
+        "load", [None, 0.0, 0.73, 0.7300000190734863, 1.0, 42.0, 3.4028234663852886e38, 1e-45, -math.inf]
+    )
+    async def test_marking_keeps_the_load(self, load: float | None) -> None:
+        backend = await self.open()
+        await backend.publish(record())
+        await backend.update_state(key(), state(source_load=load))
+        assert await backend.mark_stale(SOURCE, "w", NOW_MS)
+        found = await load_of(backend)
+        assert found == load
+        assert (found is None) == (load is None)
+
+    @pytest.mark.parametrize("load", [math.nan, -0.0])
+    async def test_marking_keeps_a_load_that_equals_nothing_or_zero(self, load: float) -> None:
+        backend = await self.open()
+        await backend.publish(record())
+        await backend.update_state(key(), state(source_load=load))
+        assert await backend.mark_stale(SOURCE, "w", NOW_MS)
+        (summary,) = await backend.summaries(SOURCE)
+        assert str(summary.state.source_load) == str(load)
+
+    async def test_workers_published_at_once_are_all_listed(self) -> None:
+        replicas = [await self.open(), await self.open()]
+        names = [f"w{n}" for n in range(20)]
+        await asyncio.gather(*(replicas[n % 2].publish(record(key(name))) for n, name in enumerate(names)))
+        for replica in replicas:
+            assert sorted(summary.key.worker_id for summary in await replica.summaries(SOURCE)) == sorted(names)
+
+    async def test_a_heartbeat_beside_a_removal_saves_the_worker_or_is_told_that_it_is_gone(self) -> None:
+        reaper, replica = await self.open(), await self.open()
+        for round_ in range(10):
+            await reaper.publish(record(latest=state()))
+            late = state(updated_at_ms=NOW_MS + 1 + round_)
+            outcome, removed = await asyncio.gather(
+                replica.update_state(key(), late), reaper.remove(SOURCE, "w", NOW_MS)
+            )
+            assert (outcome, removed) in {(UpdateOutcome.APPLIED, False), (UpdateOutcome.NOT_REGISTERED, True)}
+            assert [summary.state for summary in await reaper.summaries(None)] == ([] if removed else [late])
+
+    async def test_the_next_process_finds_the_records_or_an_empty_store(self) -> None:
+        backend = await self.open()
+        latest = state(updated_at_ms=NOW_MS + 1, source_load=0.73)
+        for where in (key(rank=0), key(rank=1), key(rank=0), key("other"), key(source_id=OTHER_SOURCE)):
+            await backend.publish(record(where))
+        await backend.update_state(key(), latest)
+        before = {summary.key: summary for summary in await backend.summaries(None)}
+        await backend.aclose()
+
+        backend = await self.reopen()
+        after = {summary.key: summary for summary in await backend.summaries(None)}
+        if not self.outlives_its_process:
+            assert after == {}
+            assert await backend.update_state(key(), latest) is UpdateOutcome.NOT_REGISTERED
+            return
+        assert after == before
+        found = await backend.get(SOURCE, "w")
+        assert found is not None
+        assert found.summary == replace(record().summary, state=latest)
+        assert WorkerMetadata.FromString(found.metadata) == WorkerMetadata.FromString(record().metadata)
+        assert await backend.update_state(key(), state()) is UpdateOutcome.OLDER
+        assert await backend.update_state(key(rank=1), latest) is UpdateOutcome.APPLIED
+
+    async def test_after_its_loss_a_store_knows_nobody_until_sources_publish_again(self) -> None:
+        await (await self.open()).publish(record())
+        backend = await self.lose()
+        for _ in range(2):
+            assert await backend.update_state(key(), state()) is UpdateOutcome.NOT_REGISTERED
+        assert await backend.get(SOURCE, "w") is None
+        await backend.publish(record())
+        assert await backend.update_state(key(), state()) is UpdateOutcome.APPLIED
+        assert [summary.state for summary in await backend.summaries(None)] == [state()]
+
+    async def test_closing_twice_is_closing_once(self) -> None:
+        backend = await self.open()
+        await backend.aclose()
+        await backend.aclose()
+
     async def test_a_worker_updated_meanwhile_is_neither_marked_nor_removed(self) -> None:
         backend = await self.open()
         published = record(latest=state())
@@ -312,7 +403,9 @@ class BackendConformance(ABC):
         (summary,) = await backend.summaries(None)
         assert summary.key.worker_rank == 2
 
-    @pytest.mark.parametrize("worker_id", ["a:b", "*", "w[0]", "ж", " "])
+    @pytest.mark.parametrize(
+        "worker_id", ["a:b", "*", "w[0]", "ж", " ", "0", "status:0", "__attributes", '"\\', "a\nb"]
+    )
     async def test_any_text_is_a_worker_id(self, worker_id: str) -> None:
         backend = await self.open()
         await backend.publish(record(key(worker_id)))

@@ -70,6 +70,9 @@ class LostStore:
     async def ping(self) -> None:
         raise BackendError("no connection")
 
+    async def aclose(self) -> None:
+        pass
+
 
 class Registry:
     """A service with a clock of its own on a store, and the requests that tests send it."""

@@ -59,7 +59,7 @@ def load_settings(
 ) -> LoadedSettings[ConfigT]:
     """Put a configuration together: flags over environment over code over defaults.
 
-    The variable of a setting is LOADMONITOR_ and its name in capitals. A host and its port have one together, such as
+    The variable of a setting is `LOADMONITOR_` and its name in capitals. A host and its port have one together, such as
     LOADMONITOR_LISTEN=HOST:PORT for `host` and `port`, because Kubernetes itself sets LOADMONITOR_PORT where a Service is
     named loadmonitor. A truth value is 1, true, yes, on or 0, false, no, off; several texts are separated by commas. An empty variable counts as not set. What Kubernetes sets for a Service called loadmonitor
     is passed over.

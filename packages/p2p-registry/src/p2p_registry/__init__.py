@@ -4,9 +4,12 @@
 ask through `p2p_registry.client`; the messages are in `p2p_registry.wire`.
 """
 
+from p2p_registry.backends import open_backend
 from p2p_registry.errors import (
     BackendError,
+    InvalidBackendUrlError,
     InvalidIdentityError,
+    MissingExtraError,
     P2PRegistryError,
     RegistryUnreachableError,
     SourceGoneError,
@@ -18,6 +21,7 @@ from p2p_registry.memory import MemoryBackend
 from p2p_registry.reaper import REMOVAL_TIMEOUT_MS, Reaped
 from p2p_registry.records import SourceStatus, WorkerKey, WorkerRecord, WorkerState, WorkerSummary
 from p2p_registry.service import RegistryService
+from p2p_registry.snapshot_backend import SnapshotBackend
 from p2p_registry.source_id import mx_source_id
 
 __all__ = [
@@ -26,12 +30,15 @@ __all__ = [
     "Backend",
     "BackendError",
     "BackendFramework",
+    "InvalidBackendUrlError",
     "InvalidIdentityError",
     "MemoryBackend",
+    "MissingExtraError",
     "P2PRegistryError",
     "Reaped",
     "RegistryService",
     "RegistryUnreachableError",
+    "SnapshotBackend",
     "SourceGoneError",
     "SourceIdentity",
     "SourceStatus",
@@ -42,4 +49,5 @@ __all__ = [
     "WorkerState",
     "WorkerSummary",
     "mx_source_id",
+    "open_backend",
 ]

@@ -2,6 +2,8 @@
 
 P2PRegistryError
 ├── InvalidIdentityError        a source identity holds what the wire can't carry, or has no model name to be listed under
+├── InvalidBackendUrlError      no store can be opened from a URL
+├── MissingExtraError           an optional dependency of the requested store is not installed
 ├── BackendError                the store behind the registry can't be reached, or refuses
 ├── RegistryUnreachableError    a call to the registry failed
 └── SourceGoneError             a listed source isn't there any more, or another process took its place
@@ -14,6 +16,20 @@ class P2PRegistryError(Exception):
 
 class InvalidIdentityError(P2PRegistryError, ValueError):
     """A source identity can't be used; the message names the field, the value received and what is allowed."""
+
+
+class InvalidBackendUrlError(P2PRegistryError, ValueError):
+    """A URL names no store; the message says what is allowed, and holds nothing of the URL that could be a password."""
+
+
+class MissingExtraError(P2PRegistryError, ImportError):
+    """A store was asked for whose optional dependency is absent; the message names the extra to install."""
+
+    def __init__(self, feature: str, extra: str) -> None:
+        """Name the store that was asked for and the extra that brings it."""
+        super().__init__(f"{feature} needs an optional dependency: pip install 'p2p-registry[{extra}]'")
+        self.feature = feature
+        self.extra = extra
 
 
 class BackendError(P2PRegistryError):

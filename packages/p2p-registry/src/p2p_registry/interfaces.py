@@ -62,3 +62,6 @@ class Backend(Protocol):
 
     async def ping(self) -> None:
         """Return when the store answers."""
+
+    async def aclose(self) -> None:
+        """Let go of the store, what it keeps written first; the backend isn't used afterwards. A second call does nothing."""

@@ -1,6 +1,6 @@
 """The embedded store: a dictionary in this process, for a laptop, a test or a small cluster with one replica."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from p2p_registry.interfaces import UpdateOutcome
@@ -19,15 +19,24 @@ class MemoryBackend:
     Services in one event loop may share it; it isn't for use from several threads.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, records: Iterable[WorkerRecord] = ()) -> None:
+        """Begin with `records`, as if they were published in this order."""
         self._sources: dict[str, dict[str, _Worker]] = {}
+        for record in records:
+            self._put(record)
+
+    def records(self) -> list[WorkerRecord]:
+        """Return every record, in an order in which they can be published again: a worker's last published rank comes last."""
+        return [
+            worker.ranks[rank]
+            for workers in self._sources.values()
+            for worker in workers.values()
+            for rank in sorted(worker.ranks, key=lambda rank: rank == worker.last_published)
+        ]
 
     async def publish(self, record: WorkerRecord) -> None:
         """Store `record`, as `Backend.publish` says."""
-        key = record.summary.key
-        worker = self._sources.setdefault(key.source_id, {}).setdefault(key.worker_id, _Worker({}, key.worker_rank))
-        worker.ranks[key.worker_rank] = record
-        worker.last_published = key.worker_rank
+        self._put(record)
 
     async def update_state(self, key: WorkerKey, state: WorkerState) -> UpdateOutcome:
         """Replace the state of a record, as `Backend.update_state` says."""
@@ -77,6 +86,15 @@ class MemoryBackend:
 
     async def ping(self) -> None:
         """Return at once: memory is always there."""
+
+    async def aclose(self) -> None:
+        """Do nothing: what is in memory needs no closing."""
+
+    def _put(self, record: WorkerRecord) -> None:
+        key = record.summary.key
+        worker = self._sources.setdefault(key.source_id, {}).setdefault(key.worker_id, _Worker({}, key.worker_rank))
+        worker.ranks[key.worker_rank] = record
+        worker.last_published = key.worker_rank
 
     def _worker(self, source_id: str, worker_id: str) -> _Worker | None:
         return self._sources.get(source_id, {}).get(worker_id)

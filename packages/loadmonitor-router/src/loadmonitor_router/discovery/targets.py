@@ -39,7 +39,7 @@ def reporter_endpoint(worker_url: str, port: int) -> str:
         port: The reporter's TCP port, 1 to 65535.
 
     Returns:
-        `host:port` or `[ipv6]:port`, in the one form that equal addresses share.
+        ``host:port`` or ``[ipv6]:port``, in the one form that equal addresses share.
 
     Raises:
         ConfigError: The URL has another scheme, no host or a port that is none, or `port` is out of range.

@@ -1,5 +1,7 @@
 """The fleet for Prometheus and Grafana: a collector, its HTTP server, a dashboard and alert rules from one metric table.
 
+For example::
+
     registry = make_registry(FleetCollector(on_loop(monitor.snapshot), on_loop(lambda: stats)))
     with MetricsServer(registry, "127.0.0.1:9464", not_ready=lambda: None):
         ...

@@ -48,7 +48,7 @@ class MetricsSource:
         max_running_requests: Most requests that may run at once in each rank, above 0; None where the engine tells it. vLLM
             doesn't: its `--max-num-seqs`.
         select: What labels must be where a series has them, to choose one engine out of a text of several.
-        prefix: What stands before each name of the mapping, such as "ray_".
+        prefix: What stands before each name of the mapping, such as `ray_`.
         timeout_ms: For a whole pull, redirects and body included; above 0. The reporter gives a pull one second.
         max_body_bytes: Longest answer that is received; above 0.
         unix_ms: The clock that stamps the ranks, in milliseconds since the Unix epoch.

@@ -2,7 +2,7 @@
 
 `ManualClock` moves by hand, so that nothing has to be waited for. `FakeSource` is an engine's load as the test tells it.
 `ScriptedRouter` is a Router's stream over real gRPC; what it says, and when, is up to the test. It alone needs the extra
-`[load-reporter]`.
+`[load-reporter]`::
 
     clock = ManualClock()
     reporter = await start_load_reporter(ReporterConfig(port=0), FakeSource(clock), clock=clock)

@@ -43,7 +43,7 @@ class PluggedSelector:
         """Return the same candidates in a new list, best first; one that can't be read comes last.
 
         Args:
-            candidates: `SourceInstanceRef`s of modelexpress.
+            candidates: Those of modelexpress, each a `SourceInstanceRef`.
             ctx: Its `LoadContext`: the model's name, the worker's id and the worker's rank are read.
         """
         read: list[Candidate] = []

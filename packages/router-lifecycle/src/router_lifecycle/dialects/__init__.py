@@ -1,11 +1,9 @@
 """The ways in which routers speak of workers: pure builders of requests and readers of answers.
 
-| name | routers | id of a worker | POST answers |
-|---|---|---|---|
-| `sync` | up to 0.2.1, and routers with /add_worker only | its URL | 200 once it is active |
-| `url` | sglang-router 0.2.0 to 0.2.4 | its URL | 202 |
-| `uuid` | sglang-router 0.3.x | UUID, the same for a URL until it is removed | 202 with a location |
-| `smg` | SMG 1.x | UUID, new for each attempt and each rank | 202 with a location, or 409 |
+- `sync`, of routers up to 0.2.1 and those with /add_worker only: a worker's id is its URL, and POST answers 200 once it is active.
+- `url`, of sglang-router 0.2.0 to 0.2.4: the id is the URL, and POST answers 202.
+- `uuid`, of sglang-router 0.3.x: the id is a UUID, the same for a URL until it is removed; 202 with a location.
+- `smg`, of SMG 1.x: the id is a UUID, new for each attempt and each rank; 202 with a location, or 409.
 
 Which one a router speaks is found from its answers (`probe`), and the answer to the POST has the last word (`read_created`).
 """

@@ -1,0 +1,23 @@
+"""A router that looks at its fleet, here one worker of the test kit."""
+
+import asyncio
+
+from loadmonitor_router import LoadMonitor, WorkerTarget
+from loadmonitor_router.testing import ScriptedWorker, wire_report
+
+
+async def main() -> None:
+    """Print each change until the worker's load is fresh."""
+    async with ScriptedWorker() as worker, LoadMonitor(router_id="router-a") as monitor:
+        monitor.reconcile([WorkerTarget(url="http://10.0.0.1:30000", reporter=worker.address)])
+        stream = await worker.accept()
+        await stream.acknowledge()
+        await stream.report(wire_report(1))
+        async for snapshot in monitor.changes():
+            for url, load in snapshot.workers.items():
+                print(url, load.freshness, load.reason, load.aggregate)
+            if snapshot.fresh_load("http://10.0.0.1:30000"):
+                return
+
+
+asyncio.run(main())
