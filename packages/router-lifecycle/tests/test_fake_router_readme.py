@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 README = Path(__file__).parents[1] / "README.md"
-SECTION = README.read_text().partition("## Testing against a fake router\n")[2].partition("\n## ")[0]
+SECTION = README.read_text().partition("## In your tests\n")[2].partition("\n## ")[0]
 PROGRAMS = re.findall(r"^```python\n(.*?)^```", SECTION, re.DOTALL | re.MULTILINE)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 README = Path(__file__).parents[1] / "README.md"
-CLIENT = README.read_text().partition("## Testing against a fake router\n")[0]
+CLIENT = README.read_text().partition("## In your tests\n")[0]
 PROGRAMS = re.findall(r"^```python\n(.*?)^```", CLIENT, re.DOTALL | re.MULTILINE)
 
 
