@@ -4,8 +4,10 @@ import socket
 import time
 from io import BufferedReader, RawIOBase
 
+from nic_metrics.errors import NicMetricsError
 
-class TooLargeError(Exception):
+
+class TooLargeError(NicMetricsError):
     """More bytes came than are taken."""
 
 

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 from google.protobuf.message import DecodeError
 
 from p2p_registry import records
+from p2p_registry.errors import P2PRegistryError
 from p2p_registry.records import SourceStatus, WorkerKey, WorkerRecord, WorkerState, WorkerSummary
 from p2p_registry.redis_metadata import metadata_members, metadata_of
 from p2p_registry.wire import SourceIdentity
@@ -37,7 +38,7 @@ _SOURCE_ID = re.compile(r"[0-9a-f]{16}")
 _IDENTITY_FIELDS = tuple(field.name for field in SourceIdentity.DESCRIPTOR.fields)
 
 
-class UnreadableError(ValueError):
+class UnreadableError(P2PRegistryError, ValueError):
     """What stands in Redis isn't what this layout has there."""
 
 

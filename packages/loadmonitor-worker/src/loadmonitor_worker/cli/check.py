@@ -41,7 +41,7 @@ def check(
 ) -> int:
     """Say hop by hop what works between the engine and its reports, and what to change; exits 1 when a hop fails.
 
-    Each flag has an environment variable, as for `serve`, so that in a sidecar's container it checks what the sidecar reads.
+    Each flag has an environment variable, LOADMONITOR_ and its name in capitals, so that in a sidecar's container it checks what the sidecar reads.
 
     Args:
         source_flags: Where the load is read. With --source sglang-shm, --engine-url asks the engine too, which shows whether

@@ -33,6 +33,9 @@ def config(
 ) -> int:
     """Print every setting that `serve` would have with the same flags in this environment; exits 2 when it wouldn't start.
 
+    Each flag has an environment variable, LOADMONITOR_ and its name in capitals, such as LOADMONITOR_HTTP_LISTEN; the flag
+    overrides it.
+
     Args:
         source_flags: Where the load is read.
         serve_flags: Who is served, and how.

@@ -34,7 +34,9 @@ def simulate(
 
     The targets see the same list and don't know of each other, as when a fleet
     scales up between two heartbeats. FAIR is a source's part of the fleet's
-    free capacity, max(1 - load, 0.1). Exits 1 when there is no source.
+    free capacity, max(1 - load, 0.1). Settings that no flag gives come from the
+    variables MX_P2P_SOURCE_SELECTOR, MX_P2P_LOAD_WEIGHT, MX_P2P_TOPOLOGY and
+    their like. Exits 1 when there is no source.
 
     Args:
         file: One JSON object a line, as `p2p-registry list --json` prints; - for standard input. Ages of

@@ -30,7 +30,7 @@ SCHEMA = "router-lifecycle"
 INTERRUPTED = 130
 
 
-class UsageError(Exception):
+class UsageError(RouterLifecycleError):
     """The arguments can't be used; the message says which, and what is allowed."""
 
 

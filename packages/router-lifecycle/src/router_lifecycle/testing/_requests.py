@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
+from router_lifecycle.errors import RouterLifecycleError
 from router_lifecycle.testing._answers import Answer, error_answer, text_answer
 from router_lifecycle.testing._state import PostedWorker, RouterState
 
@@ -20,7 +21,7 @@ _SERDE_WORDS = {
 _TEXTS = ("url", "api_key", "model_id", "worker_type", *_ECHOED)
 
 
-class RefusedRequestError(Exception):
+class RefusedRequestError(RouterLifecycleError):
     """A body that the router doesn't take."""
 
     def __init__(self, answer: Answer) -> None:
