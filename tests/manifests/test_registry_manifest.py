@@ -65,7 +65,7 @@ def test_what_is_printed_is_the_definition_that_is_tested() -> None:
 
 async def serve(command: list[str], kubeconfig: Path) -> tuple[asyncio.subprocess.Process, str, str]:
     """Start a server as its container would, but on free ports of this machine, and give its two addresses."""
-    ports = {"0.0.0.0:8001": "127.0.0.1:0", "0.0.0.0": "127.0.0.1", "9401": "0"}
+    ports = {"0.0.0.0:8001": "127.0.0.1:0", "0.0.0.0:9401": "127.0.0.1:0"}
     program, *arguments = [ports.get(part, part).replace("$(POD_NAMESPACE)", NAMESPACE) for part in command]
     process = await asyncio.create_subprocess_exec(
         SCRIPTS / program,

@@ -16,7 +16,7 @@ from loadmonitor_worker.authorization import (
 from loadmonitor_worker.config import ReporterConfig
 from loadmonitor_worker.interfaces import Authorizer
 
-_logger = logging.getLogger("loadmonitor_worker")
+_logger = logging.getLogger(__name__)
 _FAILED = "this worker's authorizer failed: its log says how"
 
 

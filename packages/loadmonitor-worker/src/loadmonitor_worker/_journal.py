@@ -9,7 +9,7 @@ from loadmonitor_worker._describe import line_of
 from loadmonitor_worker._session import Session
 from loadmonitor_worker._verdict import ReportStatus, Verdict
 
-_logger = logging.getLogger("loadmonitor_worker")
+_logger = logging.getLogger(__name__)
 
 SESSION_EVENTS: Final = ("registered", "stopped", "lost", "lease_expired", "replaced", "shut_down")
 _EVENT_BY_CODE: Final = {

@@ -33,7 +33,7 @@ from loadmonitor_worker.interfaces import Authorizer, Clock, LoadSnapshotSource
 from loadmonitor_worker.measurements import Measurements
 from loadmonitor_worker.state import IdleOutcome, WorkerState
 
-_logger = logging.getLogger("loadmonitor_worker")
+_logger = logging.getLogger(__name__)
 
 GOODBYE_SECONDS = 1.0
 """How long open streams may take to send their last frame, and a read to end: who doesn't is cut off then."""

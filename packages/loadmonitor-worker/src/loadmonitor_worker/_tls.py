@@ -13,7 +13,7 @@ import grpc
 from loadmonitor_worker.config import ReporterConfig
 from loadmonitor_worker.errors import CredentialFileError
 
-_logger = logging.getLogger("loadmonitor_worker")
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

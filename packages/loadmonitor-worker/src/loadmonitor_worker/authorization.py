@@ -12,7 +12,7 @@ from pathlib import Path
 
 from loadmonitor_worker.errors import ConfigError, CredentialFileError
 
-_logger = logging.getLogger("loadmonitor_worker")
+_logger = logging.getLogger(__name__)
 _SETTING = "auth_token_file"
 _LONGEST_FILE = 65_536
 

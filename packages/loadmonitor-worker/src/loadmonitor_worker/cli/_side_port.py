@@ -36,7 +36,7 @@ _MOST_CONNECTIONS = 64
 _CLOSE_SECONDS = 1.0
 _TEXT = "text/plain; version=0.0.4; charset=utf-8"
 
-_logger = logging.getLogger("loadmonitor_worker")
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,7 +24,7 @@ from p2p_registry.serving import GRACE_SECONDS, RegistryServer, ServerConfig
 if TYPE_CHECKING:
     from p2p_registry.prometheus import RegistryMetrics
 
-_log = logging.getLogger("p2p_registry")
+_log = logging.getLogger(__name__)
 _DEFAULT_REDIS = "redis://localhost:6379"
 
 
