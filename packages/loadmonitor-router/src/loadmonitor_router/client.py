@@ -1,9 +1,7 @@
 """The client of one Worker: dials, registers, renews, acknowledges, dials again, and hands over validated reports."""
 
 import asyncio
-import contextlib
 import logging
-from collections import deque
 from collections.abc import Callable, Mapping
 from functools import partial
 from random import SystemRandom
@@ -15,23 +13,21 @@ from loadmonitor_proto.channel import KEEPALIVE_TIME, ChannelOptionError, client
 from loadmonitor_proto.forking import cut_off_reason
 from loadmonitor_router._backoff import Backoff
 from loadmonitor_router._clock import Signal, SystemClock
+from loadmonitor_router._dialogue import LEAVE_NS, Dialogue
 from loadmonitor_router._fork import check_not_forked
-from loadmonitor_router._handshake import explain_failure
 from loadmonitor_router._ingest import Ingest
 from loadmonitor_router._link import Link, NoServiceError, UnheardError
+from loadmonitor_router._losses import describe_loss, pings_after
+from loadmonitor_router._slot import ReportSlot
 from loadmonitor_router._stream import StreamLostError, StreamSession
 from loadmonitor_router.config import ClientConfig, normalize_address
 from loadmonitor_router.connection import Connection, ConnectionState, Grant, TlsFault
 from loadmonitor_router.credentials import PLAINTEXT, Credentials
-from loadmonitor_router.errors import ClientStateError, ConfigError, LoadMonitorRouterError
+from loadmonitor_router.errors import ClientStateError, ConfigError
 from loadmonitor_router.interfaces import Clock
 from loadmonitor_router.reports import WorkerReport
 
 _NS_PER_MS = 1_000_000
-_CLOSE_NS = 1_000 * _NS_PER_MS
-_LISTEN_NS = 100 * _NS_PER_MS
-_TOO_MANY_PINGS = "too many pings"  # how gRPC words that the peer wants fewer pings
-_SPARSEST_PINGS_MS = 320_000  # a gRPC server that says nothing about pings accepts one every 300 s
 
 _logger = logging.getLogger(__name__)
 _News = TypeVar("_News", Connection, WorkerReport)
@@ -114,7 +110,7 @@ class MonitorClient:
         self._clock = SystemClock() if clock is None else clock
         self._ingest = Ingest()
         self._backoff = Backoff(SystemRandom().random)
-        self._slot: deque[tuple[StreamSession, WorkerReport]] = deque()
+        self._slot = ReportSlot()
         self._task: asyncio.Task[None] | None = None
         self._closing = False
         self._failure: BaseException | None = None
@@ -127,7 +123,6 @@ class MonitorClient:
         self._tls_fault: TlsFault | None = None
         self._grant: Grant | None = None
         self._reconnects = 0
-        self._superseded = 0
 
     async def __aenter__(self) -> Self:
         check_not_forked(f"the client of {self.address}")
@@ -171,8 +166,8 @@ class MonitorClient:
                 raise self._failure
             self._available.clear()
             await self._available.wait()
-        session, report = self._slot.popleft()
-        if session.processed(report.sequence_id):
+        report, has_to_send = self._slot.take()
+        if has_to_send:
             self._signal.set()
         return report
 
@@ -189,7 +184,7 @@ class MonitorClient:
             received=self._ingest.received,
             dropped=MappingProxyType(dict(self._ingest.dropped)),
             last_drop=self._ingest.last_drop,
-            superseded=self._superseded,
+            superseded=self._slot.superseded,
             tls_fault=self._tls_fault,
         )
 
@@ -204,7 +199,7 @@ class MonitorClient:
         self._closing = True
         self._signal.set()
         self._available.set()
-        bound = self._clock.call_at(self._clock.monotonic_ns() + _CLOSE_NS, self._hang_up)
+        bound = self._clock.call_at(self._clock.monotonic_ns() + LEAVE_NS, self._hang_up)
         await asyncio.wait({task})  # a cancelled caller leaves the task, and its bound, to end by themselves
         bound.cancel()
         self._task = None
@@ -231,54 +226,15 @@ class MonitorClient:
         options = {**self._options, KEEPALIVE_TIME: self._ping_every_ms}
         async with Link(self.address, tuple(options.items()), self._signal, self._clock, self._credentials) as link:
             self._link = link
-            if not await self._connect(link):
+            dialogue = Dialogue(link, self._signal, self._clock, lambda: self._closing)
+            if not await dialogue.connect(self.address, self._credentials, self.config.connect_timeout_ms):
                 return
             session = StreamSession(self.address, self.config, self._ingest)
             link.start_reading(partial(self._take, session))
-            if self._listen_first and not await self._hears_nothing(link):
+            if self._listen_first and not await dialogue.hears_nothing():
                 return
-            while not self._closing:
-                link.check()
-                if session.restart_reason is not None:
-                    raise StreamLostError(session.restart_reason)
-                now_ns = self._clock.monotonic_ns()
-                frame = session.next_frame(now_ns)
-                if frame is None:
-                    await self._signal.wait(session.wake_at_ns)
-                else:
-                    await link.send(frame, *session.patience(now_ns))
-            deadline_ns = self._clock.monotonic_ns() + _CLOSE_NS
-            await link.finish(deadline_ns)
-            with contextlib.suppress(LoadMonitorRouterError):
-                while True:
-                    link.check()
-                    await self._signal.wait(deadline_ns)
-
-    async def _hears_nothing(self, link: Link) -> bool:
-        """Let a Worker that wants nothing of us say so; return False when the client is closing."""
-        until_ns = self._clock.monotonic_ns() + _LISTEN_NS
-        while not self._closing and self._clock.monotonic_ns() < until_ns:
-            link.check()
-            await self._signal.wait(until_ns)
-        return not self._closing
-
-    async def _connect(self, link: Link) -> bool:
-        """Wait for the connection; return False when the client is closing."""
-        deadline_ns = self._clock.monotonic_ns() + self.config.connect_timeout_ms * _NS_PER_MS
-        while not await self._stands(link):
-            if self._closing:
-                return False
-            if self._clock.monotonic_ns() >= deadline_ns:
-                raise StreamLostError(f"no connection within {self.config.connect_timeout_ms} ms")
-            await self._signal.wait(deadline_ns)
-        return not self._closing
-
-    async def _stands(self, link: Link) -> bool:
-        try:
-            return link.connected()
-        except StreamLostError as error:
-            loss = error
-        raise await explain_failure(loss, self.address, self._credentials)
+            await dialogue.speak(session)
+            await dialogue.take_leave()
 
     def _take(self, session: StreamSession, frame: WorkerFrame | None) -> None:
         report = session.receive(frame, self._clock.monotonic_ns())
@@ -292,26 +248,18 @@ class MonitorClient:
             self._tell(self._on_report, report)
             session.processed(report.sequence_id)  # the reading task wakes the one that acknowledges
         else:
-            self._keep(session, report)
-
-    def _keep(self, session: StreamSession, report: WorkerReport) -> None:
-        """Keep a report for the consumer, in place of the oldest when there is no room."""
-        while len(self._slot) >= session.window:
-            older_session, older = self._slot.popleft()
-            older_session.processed(older.sequence_id)
-            self._superseded += 1
-        self._slot.append((session, report))
-        self._available.set()
+            self._slot.keep(session, report)
+            self._available.set()
 
     async def _back_off(self, loss: StreamLostError) -> None:
         now_ns = self._clock.monotonic_ns()
-        held_ms = 0.0
-        if self._state is ConnectionState.REGISTERED:
-            held_ms = (now_ns - self._since_ns) / _NS_PER_MS
+        held_ms = (now_ns - self._since_ns) / _NS_PER_MS if self._state is ConnectionState.REGISTERED else 0.0
         delay_ms = self._backoff.delay_ms(held_ms=held_ms, code=loss.code, no_service=isinstance(loss, NoServiceError))
-        if _TOO_MANY_PINGS in str(loss).lower():
-            self._ping_every_ms = min(2 * self._ping_every_ms, max(self._ping_every_ms, _SPARSEST_PINGS_MS))
-        self._log_loss(loss, delay_ms)
+        self._ping_every_ms = pings_after(loss, self._ping_every_ms)
+        replaced = loss.code == StreamErrorCode.SESSION_REPLACED
+        if replaced or self._state is ConnectionState.REGISTERED or str(loss) != self._last_error:
+            router_id = self.config.router_id
+            _logger.warning(describe_loss(loss, address=self.address, router_id=router_id, delay_ms=delay_ms))
         self._last_error, self._tls_fault = str(loss), loss.fault
         self._grant = None
         self._retry_at_ns = retry_at_ns = now_ns + int(delay_ms * _NS_PER_MS)
@@ -321,19 +269,6 @@ class MonitorClient:
         self._retry_at_ns = None
         if not self._closing:
             self._reconnects += 1
-
-    def _log_loss(self, loss: StreamLostError, delay_ms: float) -> None:
-        seconds = delay_ms / 1_000
-        if loss.code == StreamErrorCode.SESSION_REPLACED:
-            _logger.warning(
-                "%s: another router registers as %s too; dialling again in %.1f s, and later each time: give each "
-                "router an id of its own",
-                self.address,
-                self.config.router_id,
-                seconds,
-            )
-        elif self._state is ConnectionState.REGISTERED or str(loss) != self._last_error:
-            _logger.warning("%s lost: %s; dialling again in %.1f s", self.address, loss, seconds)
 
     def _change(self, state: ConnectionState) -> None:
         self._state = state
