@@ -9,7 +9,10 @@ from enum import StrEnum
 
 
 class NicMetricsError(Exception):
-    """Base of every error that nic_metrics raises."""
+    """Base of every error that nic_metrics raises.
+
+    What to do: read the message, which names what was received and what is allowed.
+    """
 
 
 class LinkRateProblem(StrEnum):
@@ -30,6 +33,8 @@ class LinkRateProblem(StrEnum):
 
 class LinkRateError(NicMetricsError, ValueError):
     """A port's `rate` names no capacity; the port may be fine, but its utilisation can't be known.
+
+    What to do: count the link's capacity as unknown.
 
     Attributes:
         text: The text that was read.

@@ -11,7 +11,10 @@ P2PRegistryError
 
 
 class P2PRegistryError(Exception):
-    """Base of every error that p2p_registry raises."""
+    """Base of every error that p2p_registry raises.
+
+    What to do: read the message, which names what was received, what is allowed and what to change.
+    """
 
 
 class InvalidIdentityError(P2PRegistryError, ValueError):
@@ -23,7 +26,10 @@ class InvalidBackendUrlError(P2PRegistryError, ValueError):
 
 
 class MissingExtraError(P2PRegistryError, ImportError):
-    """A store was asked for whose optional dependency is absent; the message names the extra to install."""
+    """A store was asked for whose optional dependency is absent; the message names the extra to install.
+
+    What to do: install the extra that the message names.
+    """
 
     def __init__(self, feature: str, extra: str) -> None:
         """Name the store that was asked for and the extra that brings it."""
@@ -33,12 +39,21 @@ class MissingExtraError(P2PRegistryError, ImportError):
 
 
 class BackendError(P2PRegistryError):
-    """A store failed; raised by backends, and answered by the service as modelexpress' clients expect."""
+    """A store failed; raised by backends, and answered by the service as modelexpress' clients expect.
+
+    What to do: bring the store back; the service goes on answering, with refusals, until then.
+    """
 
 
 class RegistryUnreachableError(P2PRegistryError):
-    """A call to the registry failed; the message names gRPC's status and what the peer said."""
+    """A call to the registry failed; the message names gRPC's status and what the peer said.
+
+    What to do: try again later, or load the weights without a peer.
+    """
 
 
 class SourceGoneError(P2PRegistryError):
-    """A source that was listed can't be pulled from any more: try the next one."""
+    """A source that was listed can't be pulled from any more: try the next one.
+
+    What to do: try the next source of the listing.
+    """
