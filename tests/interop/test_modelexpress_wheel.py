@@ -1,26 +1,17 @@
-"""Our policies inside modelexpress' own code, and beside its own policies, from the released wheel.
+"""Our policies inside modelexpress' own code, and beside its own policies, from the released wheel."""
 
-An isolated environment holds modelexpress 0.7.0 without its dependencies, protobuf and grpcio. A subprocess imports the real
-package there, with stand-ins for torch and huggingface_hub, and says in its first line what it ran and what it stood in for.
-"""
-
-import json
-import os
-import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
+from modelexpress_wheel import Modelexpress, modelexpress_of
 
 from p2p_selection import Candidate, Spread, Target, selector_names
 
 # The first test of a fresh machine downloads wheels of 20 MB.
 pytestmark = pytest.mark.timeout(300)
 
-MODELEXPRESS = "0.7.0"
 STAND_INS = ["huggingface_hub", "huggingface_hub.constants", "torch", "torch.nn"]
 SOURCE = Path(__file__).parents[2] / "packages" / "p2p-selection" / "src"
 CASES = 10_000
@@ -28,49 +19,12 @@ DOCUMENTED = {"load is not a number", "tie", "huge weight", "unknown load in top
 """Where docs/source-selection.md says that our order differs."""
 
 MODELEXPRESS_SIDE = """
-import importlib.abc, importlib.machinery, importlib.metadata, json, math, os, platform, random, sys, time, types
-from pathlib import Path
-
-packages = Path(importlib.metadata.distribution("modelexpress").locate_file("modelexpress")).resolve()
-stood_in = []
-
-class StandIn(types.ModuleType):
-    __path__ = []
-
-    def __getattr__(self, name):
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return type(name, (), {"__class_getitem__": classmethod(lambda cls, key: cls)})
-
-class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    def find_spec(self, name, path, target=None):
-        if name.split(".")[0] not in ("torch", "huggingface_hub"):
-            return None
-        stood_in.append(name)
-        return importlib.machinery.ModuleSpec(name, self, is_package=True)
-
-    def create_module(self, spec):
-        return StandIn(spec.name)
-
-    def exec_module(self, module):
-        pass
-
-sys.meta_path.insert(0, Finder())
-sys.path.insert(0, sys.argv[1])
+import math, os, random, time
 import modelexpress.load_strategy.rdma_strategy as rdma
 from modelexpress import p2p_pb2, source_selection as theirs
 from p2p_selection.compat.modelexpress import register
 
-files = {m.__name__: m.__file__ for m in (sys.modules["modelexpress"], rdma, p2p_pb2, theirs)}
-for file in files.values():
-    assert Path(file).resolve().is_relative_to(packages), file
-print(json.dumps({
-    "modelexpress": importlib.metadata.version("modelexpress"),
-    "files": files,
-    "stand_ins": sorted(stood_in),
-    "protobuf": importlib.metadata.version("protobuf"),
-    "python": platform.python_version(),
-}), flush=True)
+say_what_runs(rdma, p2p_pb2, theirs)
 
 own = dict(theirs.SELECTORS)
 registered = register()
@@ -218,64 +172,16 @@ def metrics():
             peer.observe_transfer_seconds(policy, outcome.value.removeprefix("transfer_"), seconds)
     return {"theirs": series(registry), "ours": series(mine.registry)}
 
-arguments = json.loads(sys.argv[3])
-print(json.dumps({"pull": pull, "compare": compare, "metrics": metrics}[sys.argv[2]](**arguments)))
+answer({"pull": pull, "compare": compare, "metrics": metrics})
 """
-
-
-class Modelexpress:
-    """Runs modelexpress in its environment."""
-
-    def __init__(self, environment: Path) -> None:
-        self._environment = environment
-
-    def run(self, command: str, arguments: dict[str, Any], **variables: str) -> dict[str, Any]:
-        """Run a command and return what it found; what it ran has been checked and printed."""
-        environ = {name: value for name, value in os.environ.items() if not name.startswith("MX_")} | variables
-        ended = subprocess.run(
-            [
-                self._environment / "bin" / "python",
-                "-I",
-                "-c",
-                MODELEXPRESS_SIDE,
-                SOURCE,
-                command,
-                json.dumps(arguments),
-            ],
-            stdout=subprocess.PIPE,
-            text=True,
-            check=True,
-            env=environ,
-            timeout=240,
-        )
-        first, last = ended.stdout.splitlines()
-        sys.stdout.write(first + "\n")
-        ran = json.loads(first)
-        assert (ran["modelexpress"], ran["stand_ins"]) == (MODELEXPRESS, STAND_INS)
-        for file in ran["files"].values():
-            assert "site-packages" in Path(file).relative_to(self._environment).parts
-        found: dict[str, Any] = json.loads(last)
-        return found
 
 
 @pytest.fixture(scope="module")
 def modelexpress(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Modelexpress]:
-    environment = tmp_path_factory.mktemp("modelexpress") / "environment"
-    uv = os.environ.get("UV", "uv")
-    python = environment / "bin" / "python"
-    subprocess.run([uv, "venv", "--quiet", "--no-project", "--python", "3.11", environment], check=True, timeout=240)
-    requirements = [
-        f"modelexpress=={MODELEXPRESS}",
-        "protobuf>=6.33,<7",
-        "grpcio",
-        "typing-extensions",
-        "prometheus-client",
-    ]
-    subprocess.run(
-        [uv, "pip", "install", "--quiet", "--no-deps", "--python", python, *requirements], check=True, timeout=240
-    )
-    yield Modelexpress(environment)
-    shutil.rmtree(environment)
+    directory = tmp_path_factory.mktemp("modelexpress")
+    program = f"sys.path.insert(0, {str(SOURCE)!r})\n" + MODELEXPRESS_SIDE
+    with modelexpress_of(directory, program, STAND_INS, also=["prometheus-client"]) as found:
+        yield found
 
 
 def test_modelexpress_orders_what_it_lists_by_our_policy(modelexpress: Modelexpress) -> None:

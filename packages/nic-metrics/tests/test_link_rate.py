@@ -30,7 +30,7 @@ PRINTED = [
 
 
 @pytest.mark.parametrize(("text", "bytes_per_second", "lanes", "speed"), PRINTED)
-def test_what_machines_print_is_read(text: str, bytes_per_second: int, lanes: int, speed: str | None) -> None:
+def test_d04_d24_what_machines_print_is_read(text: str, bytes_per_second: int, lanes: int, speed: str | None) -> None:
     rate = parse_link_rate(text)
     assert rate == LinkRate(bytes_per_second * 8, lanes, speed)
     assert rate.bytes_per_second == bytes_per_second
@@ -61,7 +61,7 @@ def test_other_spellings_of_the_unit_are_read_and_say_nothing_of_the_lanes(text:
         ("1600 Gb/sec ()", None, None),
     ],
 )
-def test_the_number_counts_whatever_stands_in_the_brackets(text: str, lanes: int | None, speed: str | None) -> None:
+def test_d24_the_number_counts_whatever_stands_in_the_brackets(text: str, lanes: int | None, speed: str | None) -> None:
     assert parse_link_rate(text) == LinkRate(1_600_000_000_000, lanes, speed)
 
 

@@ -334,12 +334,14 @@ def test_d21_a_port_that_does_not_exist_is_said_to_be_missing_and_picked_up_when
     assert sample().value == 0.0
 
 
+@pytest.mark.parametrize("samples_before", [1, 4])
 def test_a_device_that_was_replaced_under_its_name_is_not_compared_with_the_old_one(
-    tree: NicTree, sampled: Callable[[PortId], Sampled], monkeypatch: pytest.MonkeyPatch
+    tree: NicTree, sampled: Callable[[PortId], Sampled], monkeypatch: pytest.MonkeyPatch, samples_before: int
 ) -> None:
     tree.port("mlx5_0", words(0))
     sample = sampled(MLX5)
-    sample()
+    for _ in range(samples_before):
+        sample()
     real_pread, gone = os.pread, set[int]()
 
     def pread(fd: int, size: int, offset: int) -> bytes:

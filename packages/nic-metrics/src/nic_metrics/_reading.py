@@ -2,7 +2,11 @@
 
 import errno
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Generic, TypeVar
+
+_Value = TypeVar("_Value")
 
 # Far more than any counter, rate or state; a file that holds something else must not cost memory.
 _SIZE = 256
@@ -48,8 +52,6 @@ class HeldFile:
 
     def read(self) -> bytes | None:
         """Give what the file holds now, or None when it can't be read."""
-        if self._refused:
-            return None
         if self._fd is not None:
             try:
                 return os.pread(self._fd, _SIZE, 0)
@@ -58,6 +60,8 @@ class HeldFile:
                     self._note(error)
                     return None
                 self.close()
+        elif self._refused:
+            return None
         try:
             self._fd = os.open(self._path, _FLAGS)
             self.generation += 1
@@ -80,3 +84,29 @@ class HeldFile:
         if self._refusable and error.errno == errno.EINVAL:
             self._refused = True
             self.close()
+
+
+class HeldValue(Generic[_Value]):
+    """What a held file says; its text is parsed anew only when it changed, which costs more than reading it.
+
+    Attributes:
+        file: The file.
+        data: What it held when it was last read; None when it could not be read.
+    """
+
+    __slots__ = ("_parse", "_value", "data", "file")
+
+    def __init__(self, path: str, parse: Callable[[str], _Value | None]) -> None:
+        """Name the file, and what makes a value of its text or None."""
+        self.file = HeldFile(path)
+        self.data: bytes | None = None
+        self._parse = parse
+        self._value: _Value | None = None
+
+    def read(self) -> _Value | None:
+        """Read the file now and give its value; None when it has none."""
+        data = self.file.read()
+        if data != self.data:
+            self.data = data
+            self._value = None if data is None else self._parse(data.decode("utf-8", "replace"))
+        return self._value

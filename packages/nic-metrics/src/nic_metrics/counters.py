@@ -4,24 +4,27 @@ A file's name says what it counts; the device's name says nothing. `port_xmit_da
 whatever the width of the link (IBTA's PortCounters), the totals under `hw_counters` count bytes.
 """
 
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from nic_metrics._reading import HeldFile
+from nic_metrics.interfaces import PortStatistics
+from nic_metrics.ports import PortId
 
 _BYTES_PER_WORD = 4
+_HW = "hw_counters/"
 _LARGEST = 2**64 - 1
-_MOST_DIGITS = len(str(_LARGEST))
 
 
 @dataclass(frozen=True, slots=True)
 class ByteSource:
-    """Files that together give the bytes of both directions.
+    """Files, or statistics that no file shows, that together give the bytes of both directions.
 
     Attributes:
         name: What to call it, in outputs too: its directory, and the family of names within where there are several.
-        tx_files: Files of the sending direction, relative to the port's directory; they add up.
+        tx_files: Files of the sending direction, relative to the port's directory, or names of statistics; they add up.
         rx_files: Files of the receiving direction; they add up.
         bytes_per_count: Bytes that one count stands for: 4 for words, 1 for bytes.
         may_be_32_bit: Whether the register may have 32 bits only: without the extended width of IBTA it stops at 2**32 - 1,
@@ -37,7 +40,7 @@ class ByteSource:
     @property
     def cached(self) -> bool:
         """Whether the kernel keeps values of these files for `hw_counters/lifespan` milliseconds."""
-        return self.tx_files[0].startswith("hw_counters/")
+        return self.tx_files[0].startswith(_HW)
 
 
 BYTE_SOURCES = (
@@ -66,19 +69,18 @@ BYTE_SOURCES = (
         ("hw_counters/ip4InOctets", "hw_counters/ip6InOctets"),
     ),
 )
-"""Every source that is known, the preferred first."""
+"""Every source of files that is known, the preferred first."""
 
-
-class CounterValue(NamedTuple):
-    """A counter at one moment.
-
-    Attributes:
-        value: The count, 0 to 2**64 - 1.
-        generation: How often the file had been opened; a difference between two of them means nothing across openings.
-    """
-
-    value: int
-    generation: int = 1
+NETLINK_SOURCES = tuple(
+    ByteSource(
+        source.name.replace(_HW, "netlink/"),
+        tuple(name.removeprefix(_HW) for name in source.tx_files),
+        tuple(name.removeprefix(_HW) for name in source.rx_files),
+    )
+    for source in BYTE_SOURCES
+    if source.cached
+)
+"""The same totals as statistics over netlink, where a driver's `hw_counters` aren't shown as files; never cached."""
 
 
 class CounterSet(NamedTuple):
@@ -86,13 +88,25 @@ class CounterSet(NamedTuple):
 
     Attributes:
         source: The files they were read from.
-        tx: Values of `source.tx_files`; None when one of them can't be read.
+        tx: Values of `source.tx_files`, each 0 to 2**64 - 1; None when one of them can't be read.
         rx: Values of `source.rx_files`; None when one of them can't be read.
+        generation: Grows when a file is opened anew, and changes when another device takes over the name; a difference between two
+            values means nothing across generations.
     """
 
     source: ByteSource
-    tx: tuple[CounterValue, ...] | None
-    rx: tuple[CounterValue, ...] | None
+    tx: tuple[int, ...] | None
+    rx: tuple[int, ...] | None
+    generation: int = 0
+
+
+def count(data: bytes | None) -> int | None:
+    """Read the text of a counter: 0 to 2**64 - 1, or None when it's no count."""
+    # "N/A (no PMA)", nothing at all and signs are no counts. No more is read of a file than what converts at once.
+    if data is None or not (digits := data.strip()).isdigit():
+        return None
+    value = int(digits)
+    return value if value <= _LARGEST else None
 
 
 class CounterReader:
@@ -103,41 +117,45 @@ class CounterReader:
     some drivers make the kernel log a line each time. Not thread-safe.
     """
 
-    def __init__(self, directory: Path) -> None:
-        """Name the port's directory; nothing is opened yet."""
+    def __init__(self, port: PortId, directory: Path, statistics: PortStatistics | None) -> None:
+        """Name the port, its directory and what to ask where no file counts; nothing is opened yet."""
+        self._port = port
         self._directory = directory
+        self._statistics = statistics
         self._files: dict[str, HeldFile] = {}
-        self._source: ByteSource | None = None
+        self._current: _SourceFiles | _SourceStatistics | None = None
 
     def read(self) -> CounterSet | None:
         """Read now; None when no source gives either direction."""
-        current = self._source
+        current = self._current
         if current is not None:
-            found = self._read(current)
-            if (found.tx is not None and found.rx is not None) or self._holds(current):
+            found = current.read()
+            if (found.tx is not None and found.rx is not None) or current.held:
                 return None if found.tx is None and found.rx is None else found
         best: CounterSet | None = None
-        for source in BYTE_SOURCES:
-            found = self._read(source)
-            if found.tx is not None and found.rx is not None:
-                best = found
+        for found, where in self._look():
+            complete = found.tx is not None and found.rx is not None
+            if complete or (best is None and (found.tx is not None or found.rx is not None)):
+                best, self._current = found, where
+            if complete:
                 break
-            if best is None and (found.tx is not None or found.rx is not None):
-                best = found
-        if best is not None:
-            self._source = best.source
         return best
 
     def cache_seconds(self) -> float:
         """Tell for how long the kernel keeps values of the source in use; 0 when it doesn't."""
-        if self._source is None or not self._source.cached:
+        if self._current is None or not self._current.cached:
             return 0.0
-        milliseconds = self._value("hw_counters/lifespan")
-        return milliseconds.value / 1000 if milliseconds is not None else 0.0
+        milliseconds = _values((self._file("hw_counters/lifespan"),))
+        return milliseconds[0] / 1000 if milliseconds is not None else 0.0
+
+    def pair(self) -> tuple[HeldFile, HeldFile] | None:
+        """Give the files in use, sending and receiving; None when there are more, or the kernel keeps their values."""
+        current = self._current
+        return None if current is None or current.cached else current.pair
 
     def enable(self) -> None:
         """Try every file and the preferred source again."""
-        self._source = None
+        self._current = None
         for file in self._files.values():
             file.enable()
 
@@ -146,28 +164,90 @@ class CounterReader:
         for file in self._files.values():
             file.close()
 
-    def _read(self, source: ByteSource) -> CounterSet:
-        return CounterSet(source, self._values(source.tx_files), self._values(source.rx_files))
+    def _look(self) -> "Iterator[tuple[CounterSet, _SourceFiles | _SourceStatistics]]":
+        """Read every source, the preferred first; the kernel is asked only by those for whom no file is enough."""
+        for source in BYTE_SOURCES:
+            files = _SourceFiles(source, self._file)
+            yield files.read(), files
+        if self._statistics is None:
+            return
+        read = self._statistics.read(self._port)
+        if read is None:
+            return
+        for source in NETLINK_SOURCES:
+            yield _counter_set(source, *read), _SourceStatistics(source, self._port, self._statistics)
 
-    def _holds(self, source: ByteSource) -> bool:
-        return all(name in self._files and self._files[name].held for name in source.tx_files + source.rx_files)
-
-    def _values(self, names: tuple[str, ...]) -> tuple[CounterValue, ...] | None:
-        values: tuple[CounterValue, ...] = ()
-        for name in names:
-            value = self._value(name)
-            if value is None:
-                return None
-            values += (value,)
-        return values
-
-    def _value(self, name: str) -> CounterValue | None:
+    def _file(self, name: str) -> HeldFile:
         file = self._files.get(name)
         if file is None:
             file = self._files[name] = HeldFile(f"{self._directory}/{name}", refusable=True)
-        data = file.read()
-        # "N/A (no PMA)", nothing at all and signs are no counts; digits of any length must not become a slow conversion.
-        if data is None or not (digits := data.strip()).isdigit() or len(digits) > _MOST_DIGITS:
+        return file
+
+
+class _SourceFiles:
+    """The files of one source of one port."""
+
+    __slots__ = ("_files", "_rx", "_source", "_tx", "cached", "pair")
+
+    def __init__(self, source: ByteSource, file: Callable[[str], HeldFile]) -> None:
+        self._source = source
+        self._tx = tuple(map(file, source.tx_files))
+        self._rx = tuple(map(file, source.rx_files))
+        self._files = self._tx + self._rx
+        self.cached = source.cached
+        self.pair = (self._tx[0], self._rx[0]) if len(self._tx) == len(self._rx) == 1 else None
+
+    @property
+    def held(self) -> bool:
+        """Whether every file is open."""
+        return all(file.held for file in self._files)
+
+    def read(self) -> CounterSet:
+        """Read both directions now."""
+        tx, rx = _values(self._tx), _values(self._rx)
+        generation = 0
+        for file in self._files:
+            generation += file.generation
+        return CounterSet(self._source, tx, rx, generation)
+
+
+class _SourceStatistics:
+    """The statistics of one source of one port."""
+
+    __slots__ = ("_port", "_source", "_statistics")
+    cached = False
+    pair = None
+
+    def __init__(self, source: ByteSource, port: PortId, statistics: PortStatistics) -> None:
+        self._source = source
+        self._port = port
+        self._statistics = statistics
+
+    @property
+    def held(self) -> bool:
+        """Whether the device is there."""
+        return self._statistics.knows(self._port)
+
+    def read(self) -> CounterSet:
+        """Read both directions now."""
+        read = self._statistics.read(self._port)
+        return CounterSet(self._source, None, None) if read is None else _counter_set(self._source, *read)
+
+
+def _counter_set(source: ByteSource, index: int, counters: Mapping[str, int]) -> CounterSet:
+    """Pick a source's counters out of a port's statistics."""
+    tx, rx = (
+        tuple(counters[name] for name in names) if all(name in counters for name in names) else None
+        for names in (source.tx_files, source.rx_files)
+    )
+    return CounterSet(source, tx, rx, index)
+
+
+def _values(files: tuple[HeldFile, ...]) -> tuple[int, ...] | None:
+    values: tuple[int, ...] = ()
+    for file in files:
+        value = count(file.read())
+        if value is None:
             return None
-        value = int(digits)
-        return CounterValue(value, file.generation) if value <= _LARGEST else None
+        values += (value,)
+    return values

@@ -40,6 +40,10 @@ class PortId:
         if not self.device or "/" in self.device or "\0" in self.device or self.device in {".", ".."} or self.port < 1:
             raise PortIdError(self.device, self.port)
 
+    def __hash__(self) -> int:
+        """Hash the name, whose hash is kept: hardly any device has a second port."""
+        return hash(self.device)
+
 
 @dataclass(frozen=True, slots=True)
 class CodedState:
@@ -135,7 +139,7 @@ def list_ports(root: str | os.PathLike[str] = DEFAULT_ROOT, *, devices: Collecti
         entries = []
     ports: list[Port] = []
     skipped: list[SkippedDevice] = []
-    for entry in sorted(entries, key=_natural_order):
+    for entry in sorted(entries, key=lambda entry: natural_order(entry.name)):
         numbers = _port_numbers(entry)
         if numbers:
             ports += [read_port(PortId(entry.name, number), root) for number in numbers]
@@ -186,14 +190,15 @@ def is_active(state: CodedState | None) -> bool | None:
     return None if state is None else state.code in _ACTIVE_CODES
 
 
+def natural_order(name: str) -> list[tuple[int, str]]:
+    """Give what device names sort by: mlx5_2 before mlx5_10."""
+    # Digits by value, everything else as text: pairs, so that a number never meets a word.
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"([0-9]+)", name)]
+
+
 def _port_numbers(device: Path) -> list[int]:
     try:
         names = [entry.name for entry in (device / "ports").iterdir()]
     except OSError:
         return []
     return sorted(int(name) for name in names if name.isascii() and name.isdigit() and int(name) > 0)
-
-
-def _natural_order(entry: Path) -> list[tuple[int, str]]:
-    # Digits by value, everything else as text: pairs, so that a number never meets a word.
-    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"([0-9]+)", entry.name)]

@@ -7,14 +7,29 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from threading import Lock
 from types import MappingProxyType
-from typing import Self
+from typing import NamedTuple, Self
 
-from nic_metrics._reading import HeldFile
-from nic_metrics.counters import CounterReader
+from nic_metrics._reading import HeldValue
+from nic_metrics._steady import SteadyPort, steady_after
+from nic_metrics.counters import ByteSource, CounterReader
 from nic_metrics.errors import LinkRateError
+from nic_metrics.interfaces import PortStatistics
 from nic_metrics.link_rate import parse_link_rate
+from nic_metrics.netlink import NetlinkStatistics
 from nic_metrics.ports import DEFAULT_ROOT, PortId, is_active, parse_state, port_directory
-from nic_metrics.utilization import PortSample, Utilization, measure, next_baseline
+from nic_metrics.utilization import PortSample, Utilization, all_ones, measure, next_baseline
+
+
+class ByteTotals(NamedTuple):
+    """Bytes that a port moved since its counters began, which may be any time before.
+
+    Attributes:
+        tx_bytes: Bytes sent; None when unknown: not readable, or standing at the counter's limit.
+        rx_bytes: Bytes received; None when unknown.
+    """
+
+    tx_bytes: int | None
+    rx_bytes: int | None
 
 
 class PortSampler:
@@ -33,6 +48,7 @@ class PortSampler:
         root: str | os.PathLike[str] = DEFAULT_ROOT,
         clock: Callable[[], float] = time.monotonic,
         min_window_seconds: float = 0.1,
+        statistics: PortStatistics | None = None,
     ) -> None:
         """Name the ports; nothing is opened yet.
 
@@ -41,6 +57,8 @@ class PortSampler:
             root: The class directory.
             clock: Monotonic seconds.
             min_window_seconds: Shortest time between two samples that gives a value.
+            statistics: What to ask for counters that no file shows. By default the kernel, over netlink, when `root` is where it
+                lists its devices; a tree elsewhere is another machine's, or a copy. `enable` and `close` do the same to it.
 
         Raises:
             ValueError: `min_window_seconds` is negative or not finite.
@@ -48,28 +66,45 @@ class PortSampler:
         if not (math.isfinite(min_window_seconds) and min_window_seconds >= 0):
             raise ValueError(f"min_window_seconds is {min_window_seconds!r}; give a finite number of at least 0")
         self._clock = clock
-        self._min_window_seconds = min_window_seconds
         self._lock = Lock()
-        self._readers = {port: _PortReader(port_directory(port, root)) for port in ports}
-        self._baselines: dict[PortId, PortSample | None] = dict.fromkeys(self._readers)
+        if statistics is None and Path(root) == DEFAULT_ROOT:
+            statistics = NetlinkStatistics()
+        self._statistics = statistics
+        self._ports = {
+            port: _HeldPort(CounterReader(port, directory, statistics), directory, min_window_seconds)
+            for port in ports
+            for directory in (port_directory(port, root),)
+        }
 
     def sample(self) -> Mapping[PortId, Utilization]:
         """Read every port now and compare; one entry a port, in the order they were named. Never raises for what it reads."""
         with self._lock:
-            return MappingProxyType({port: self._sample_one(port, reader) for port, reader in self._readers.items()})
+            clock, measured = self._clock, {}
+            for port, held in self._ports.items():
+                # The clock first: a sample that is held up after it makes the window look short, and the port busier than it is.
+                measured[port] = held.sample(clock())
+            return MappingProxyType(measured)
+
+    def totals(self) -> Mapping[PortId, ByteTotals]:
+        """Read every port's byte counters as they stand now; the windows of `sample` go on as if it hadn't been called."""
+        with self._lock:
+            return MappingProxyType({port: held.totals() for port, held in self._ports.items()})
 
     def enable(self) -> None:
         """Read files again that once answered EINVAL, and look for the preferred counters again."""
         with self._lock:
-            for reader in self._readers.values():
-                reader.counters.enable()
+            if self._statistics is not None:
+                self._statistics.enable()
+            for held in self._ports.values():
+                held.enable()
 
     def close(self) -> None:
         """Let go of the files. A later sample opens them again and has nothing to compare with."""
         with self._lock:
-            for port, reader in self._readers.items():
-                reader.close()
-                self._baselines[port] = None
+            if self._statistics is not None:
+                self._statistics.close()
+            for held in self._ports.values():
+                held.close()
 
     def __enter__(self) -> Self:
         return self
@@ -77,56 +112,75 @@ class PortSampler:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _sample_one(self, port: PortId, reader: "_PortReader") -> Utilization:
-        before = self._baselines[port]
-        # The clock first: a sample that is held up in between makes the window look short, and the port busier than it is.
-        now = reader.read(self._clock())
+
+class _HeldPort:
+    """The open files of one port, and what to compare with."""
+
+    __slots__ = ("_baseline", "_counters", "_directory", "_min_window_seconds", "_rate", "_state", "_steady")
+
+    def __init__(self, counters: CounterReader, directory: Path, min_window_seconds: float) -> None:
+        self._directory = directory
+        self._min_window_seconds = min_window_seconds
+        self._counters = counters
+        self._state = HeldValue(str(directory / "state"), _active)
+        self._rate = HeldValue(str(directory / "rate"), _bytes_per_second)
+        self._baseline: PortSample | None = None
+        self._steady: SteadyPort | None = None
+
+    def sample(self, seconds: float) -> Utilization:
+        """Read now and compare."""
+        steady = self._steady
+        if steady is not None:
+            measured = steady.sample(seconds)
+            if measured is not None:
+                return measured
+            self._leave_steady(steady)
+        before, now = self._baseline, self._read(seconds)
         measured = measure(before, now, min_window_seconds=self._min_window_seconds)
-        self._baselines[port] = next_baseline(before, now, measured)
+        self._baseline = next_baseline(before, now, measured)
+        files = self._counters.pair() if measured.reason is None else None
+        if files is not None:
+            self._steady = steady_after(now, files, self._state, self._rate, self._min_window_seconds)
         return measured
 
+    def totals(self) -> ByteTotals:
+        counters = self._counters.read()
+        if counters is None:
+            return ByteTotals(None, None)
+        return ByteTotals(_total(counters.source, counters.tx), _total(counters.source, counters.rx))
 
-class _PortReader:
-    """The open files of one port."""
-
-    def __init__(self, directory: Path) -> None:
-        self._directory = directory
-        self.counters = CounterReader(directory)
-        self._state = HeldFile(str(directory / "state"))
-        self._rate = HeldFile(str(directory / "rate"))
-        # The texts hardly ever change, and reading one costs more than reading the file.
-        self._state_read: tuple[bytes | None, bool | None] = (None, None)
-        self._rate_read: tuple[bytes | None, float | None] = (None, None)
-
-    def read(self, seconds: float) -> PortSample:
-        counters = self.counters.read()
-        state = self._state.read()
-        if state != self._state_read[0]:
-            self._state_read = (state, _active(state))
-        rate = self._rate.read()
-        if rate != self._rate_read[0]:
-            self._rate_read = (rate, _bytes_per_second(rate))
-        return PortSample(
-            seconds,
-            counters,
-            self._rate_read[1],
-            self._state_read[1],
-            self.counters.cache_seconds(),
-            counters is not None or state is not None or self._directory.is_dir(),
-        )
+    def enable(self) -> None:
+        if self._steady is not None:
+            self._leave_steady(self._steady)
+        self._counters.enable()
 
     def close(self) -> None:
-        self.counters.close()
-        self._state.close()
-        self._rate.close()
+        self._baseline = self._steady = None
+        self._counters.close()
+        self._state.file.close()
+        self._rate.file.close()
+
+    def _leave_steady(self, steady: SteadyPort) -> None:
+        self._baseline, self._steady = steady.last(), None
+
+    def _read(self, seconds: float) -> PortSample:
+        counters, active, rate = self._counters.read(), self._state.read(), self._rate.read()
+        present = counters is not None or self._state.data is not None or self._directory.is_dir()
+        return PortSample(seconds, counters, rate, active, self._counters.cache_seconds(), present)
 
 
-def _active(data: bytes | None) -> bool | None:
-    return None if data is None else is_active(parse_state(data.decode("utf-8", "replace")))
+def _total(source: ByteSource, values: tuple[int, ...] | None) -> int | None:
+    if values is None or not all_ones(source).isdisjoint(values):
+        return None
+    return sum(values) * source.bytes_per_count
 
 
-def _bytes_per_second(data: bytes | None) -> float | None:
+def _active(text: str) -> bool | None:
+    return is_active(parse_state(text))
+
+
+def _bytes_per_second(text: str) -> float | None:
     try:
-        return None if data is None else parse_link_rate(data.decode("utf-8", "replace")).bytes_per_second
+        return parse_link_rate(text).bytes_per_second
     except LinkRateError:
         return None

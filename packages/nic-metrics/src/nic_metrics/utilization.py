@@ -4,19 +4,21 @@ Utilisation is the busier direction's bytes per second over the link's capacity 
 gives None and a reason; 0.0 means that counters were read twice and stood still.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
-from nic_metrics.counters import CounterSet, CounterValue
+from nic_metrics.counters import ByteSource, CounterSet
 
 _ALL_ONES_64 = frozenset({2**64 - 1})
 _ALL_ONES = _ALL_ONES_64 | {2**32 - 1}
 # A cached value may be as old as one lifespan at either end: ten of them keep the error of a window at 10 %.
 _CACHES_PER_WINDOW = 10
 # Below this, the time that the reading itself takes is a part of the window that can't be neglected.
-_SHORTEST_SECONDS = 0.001
+SHORTEST_SECONDS = 0.001
+"""Shortest window that is ever measured."""
 # Above this many times the link's capacity it isn't the link's capacity, or not this port's counter; below, it is the cache.
 _PLAUSIBLE = 1.25
+_WENT_BACK = -1
 
 
 class UnknownReason(StrEnum):
@@ -63,8 +65,7 @@ class Direction(StrEnum):
     RX = "rx"
 
 
-@dataclass(frozen=True, slots=True)
-class PortSample:
+class PortSample(NamedTuple):
     """What was read of a port at one moment.
 
     Attributes:
@@ -84,8 +85,7 @@ class PortSample:
     present: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Utilization:
+class Utilization(NamedTuple):
     """How busy a port was, or why that is unknown: exactly one of `value` and `reason` is None.
 
     Attributes:
@@ -115,42 +115,29 @@ def measure(before: PortSample | None, now: PortSample, *, min_window_seconds: f
         now: The later sample.
         min_window_seconds: Shortest window that is measured; a source that the kernel caches needs ten times its lifespan.
     """
-    link, counters = now.link_bytes_per_second, now.counters
-    source = counters.source.name if counters is not None else None
-
-    def unknown(reason: UnknownReason) -> Utilization:
-        return Utilization(None, reason, link_bytes_per_second=link, source=source)
-
-    problem = _problem_alone(now)
-    if problem is not None or counters is None:
-        return unknown(problem or UnknownReason.NO_BYTE_COUNTER)
-    if before is None or before.counters is None or now.seconds < before.seconds:
-        return unknown(UnknownReason.FIRST_SAMPLE)
+    reason = _problem_alone(now) or _problem_of_window(before, now, min_window_seconds)
+    if reason is not None or before is None or before.counters is None or now.counters is None:
+        return _unknown(reason or UnknownReason.NO_BYTE_COUNTER, now)
     window_seconds = now.seconds - before.seconds
-    if window_seconds < max(_SHORTEST_SECONDS, min_window_seconds, now.cache_seconds * _CACHES_PER_WINDOW):
-        return unknown(UnknownReason.WINDOW_TOO_SHORT)
-    if _saturated(before.counters):
-        return unknown(UnknownReason.COUNTER_SATURATED)
-    if before.counters.source != counters.source:
-        return unknown(UnknownReason.SOURCE_CHANGED)
-    # What the link could carry in this window, in counts; a register that started over can't have counted more.
-    most = None if link is None else link * _PLAUSIBLE * window_seconds / counters.source.bytes_per_count
-    # Both directions going back at once is what clearing them looks like.
-    cleared = _went_back(before.counters.tx, counters.tx) and _went_back(before.counters.rx, counters.rx)
-    narrow_most = most if counters.source.may_be_32_bit and not cleared else None
-    tx = _counts(before.counters.tx, counters.tx, narrow_most)
-    rx = _counts(before.counters.rx, counters.rx, narrow_most)
-    if isinstance(tx, UnknownReason):
-        return unknown(tx)
-    if isinstance(rx, UnknownReason):
-        return unknown(rx)
-    bytes_per_count = counters.source.bytes_per_count
+    source, tx_now, rx_now, _ = now.counters
+    _, tx_before, rx_before, _ = before.counters
+    tx, rx = _moved(tx_before, tx_now), _moved(rx_before, rx_now)
+    if _WENT_BACK in {tx, rx}:
+        if _saturated(before.counters):
+            return _unknown(UnknownReason.COUNTER_SATURATED, now)
+        # Both directions going back at once is what clearing them looks like.
+        if tx != rx and source.may_be_32_bit and now.link_bytes_per_second is not None:
+            # What the link could carry in this window: a register that started over can't have counted more.
+            most = now.link_bytes_per_second * _PLAUSIBLE * window_seconds / source.bytes_per_count
+            tx, rx = _moved(tx_before, tx_now, most), _moved(rx_before, rx_now, most)
+        if _WENT_BACK in {tx, rx}:
+            return _unknown(UnknownReason.COUNTER_RESET, now)
+    bytes_per_count = source.bytes_per_count
     return _of_rates(
         None if tx is None else tx * bytes_per_count / window_seconds,
         None if rx is None else rx * bytes_per_count / window_seconds,
         before.link_bytes_per_second,
-        link,
-        counters.source.name,
+        now,
     )
 
 
@@ -175,71 +162,89 @@ def next_baseline(before: PortSample | None, now: PortSample, measured: Utilizat
             return now
 
 
+def _unknown(reason: UnknownReason, now: PortSample) -> Utilization:
+    source = None if now.counters is None else now.counters.source.name
+    return Utilization(None, reason, None, None, now.link_bytes_per_second, source)
+
+
 def _problem_alone(now: PortSample) -> UnknownReason | None:
     """Say why a sample is of no use whatever it is compared with."""
     if not now.present:
         return UnknownReason.PORT_MISSING
     if now.active is False:
         return UnknownReason.PORT_NOT_ACTIVE
-    if now.counters is not None and _saturated(now.counters):
-        return UnknownReason.COUNTER_SATURATED
-    return None
+    if now.counters is None:
+        return UnknownReason.NO_BYTE_COUNTER
+    return UnknownReason.COUNTER_SATURATED if _saturated(now.counters) else None
 
 
-def _of_rates(
-    tx: float | None, rx: float | None, link_before: float | None, link: float | None, source: str
-) -> Utilization:
+def _problem_of_window(before: PortSample | None, now: PortSample, min_window_seconds: float) -> UnknownReason | None:
+    """Say why two samples can't be compared."""
+    if before is None or before.counters is None or now.counters is None or now.seconds < before.seconds:
+        return UnknownReason.FIRST_SAMPLE
+    window_seconds = now.seconds - before.seconds
+    if (
+        window_seconds < min_window_seconds
+        or window_seconds < SHORTEST_SECONDS
+        or window_seconds < now.cache_seconds * _CACHES_PER_WINDOW
+    ):
+        return UnknownReason.WINDOW_TOO_SHORT
+    source, old_source = now.counters.source, before.counters.source
+    # Nearly always the same object, which is cheaper to see than that it is equal.
+    same = (source is old_source or source == old_source) and now.counters.generation == before.counters.generation
+    return None if same else UnknownReason.SOURCE_CHANGED
+
+
+def _of_rates(tx: float | None, rx: float | None, link_before: float | None, now: PortSample) -> Utilization:
     """Put bytes per second in relation to the link."""
+    missing = None
     if tx is None:
         busier, missing = rx, Direction.TX
     elif rx is None:
         busier, missing = tx, Direction.RX
     else:
-        busier, missing = max(tx, rx), None
-    if busier is None:
-        return Utilization(None, UnknownReason.NO_BYTE_COUNTER, link_bytes_per_second=link, source=source)
-    reason = _capacity_problem(link_before, link, busier)
-    value = min(1.0, busier / link) if reason is None and link is not None else None
-    return Utilization(value, reason, tx, rx, link, source, missing)
+        busier = max(rx, tx)
+    if busier is None or now.counters is None:
+        return _unknown(UnknownReason.NO_BYTE_COUNTER, now)
+    link, source = now.link_bytes_per_second, now.counters.source.name
+    if link is not None and link == link_before and busier <= link * _PLAUSIBLE:
+        return Utilization(1.0 if busier > link else busier / link, None, tx, rx, link, source, missing)
+    if link is None:
+        reason = UnknownReason.CAPACITY_UNKNOWN
+    elif link != link_before:
+        reason = UnknownReason.CAPACITY_CHANGED
+    else:
+        reason = UnknownReason.CAPACITY_IMPLAUSIBLE
+    return Utilization(None, reason, tx, rx, link, source, missing)
+
+
+def all_ones(source: ByteSource) -> frozenset[int]:
+    """Give the values at which a counter of a source may stand still for being full."""
+    return _ALL_ONES if source.may_be_32_bit else _ALL_ONES_64
 
 
 def _saturated(counters: CounterSet) -> bool:
-    ones = _ALL_ONES if counters.source.may_be_32_bit else _ALL_ONES_64
-    return any(value in ones for value, _ in (counters.tx or ()) + (counters.rx or ()))
+    ones = all_ones(counters.source)
+    return not (ones.isdisjoint(counters.tx or ()) and ones.isdisjoint(counters.rx or ()))
 
 
-def _is_less(new: CounterValue, old: CounterValue) -> bool:
-    return new.value < old.value
+def _moved(before: tuple[int, ...] | None, now: tuple[int, ...] | None, most: float = -1.0) -> int | None:
+    """Count what a direction moved, `_WENT_BACK` when a counter went back.
 
-
-def _went_back(before: tuple[CounterValue, ...] | None, now: tuple[CounterValue, ...] | None) -> bool:
-    return before is not None and now is not None and any(map(_is_less, now, before))
-
-
-def _capacity_problem(before: float | None, now: float | None, busier: float) -> UnknownReason | None:
-    if now is None:
-        return UnknownReason.CAPACITY_UNKNOWN
-    if before != now:
-        return UnknownReason.CAPACITY_CHANGED
-    return UnknownReason.CAPACITY_IMPLAUSIBLE if busier > now * _PLAUSIBLE else None
-
-
-def _counts(
-    before: tuple[CounterValue, ...] | None, now: tuple[CounterValue, ...] | None, narrow_most: float | None
-) -> int | UnknownReason | None:
-    """Count what a direction moved: None when it can't be read at both ends, a reason when the numbers don't fit together."""
+    Args:
+        before: Its counters at the start; None when they could not be read.
+        now: Its counters at the end.
+        most: What a register of 32 bits that started over may have counted; below 0 when none may have.
+    """
     if before is None or now is None:
         return None
     total = 0
     for old, new in zip(before, now, strict=True):
-        if old.generation != new.generation:
-            return UnknownReason.SOURCE_CHANGED
-        counts = new.value - old.value
+        counts = new - old
         if counts < 0:
             # It started over, unless it was cleared. More than half the register's range would be as likely the latter.
             counts += 2**32
-            wrapped = old.value < 2**32 and counts < 2**31 and narrow_most is not None and counts <= narrow_most
-            if not wrapped:
-                return UnknownReason.COUNTER_RESET
+            if not (old < 2**32 and counts < 2**31 and counts <= most):
+                return _WENT_BACK
         total += counts
     return total

@@ -6,7 +6,7 @@ from importlib.metadata import version
 
 from cyclopts import App, CycloptsError
 
-from nic_metrics.errors import NicMetricsError
+from nic_metrics.errors import MissingExtraError, NicMetricsError
 
 app: App = App(
     name="nic-metrics",
@@ -24,6 +24,7 @@ for _name, _help in (
     ("list", "List RDMA devices and ports, and which of them is nearest to each GPU."),
     ("watch", "Show how busy every port is, again and again."),
     ("sample", "Print a set number of samples of every port."),
+    ("export", "Export how busy every port is to Prometheus."),
     ("capture", "Copy what this machine's sysfs says of its NICs, so that others can replay it with --root."),
     ("serving-load", "Print the serving load that an engine's metrics tell."),
     ("load", "Print the one load that a weight source would publish, and where it came from."),
@@ -39,5 +40,5 @@ def run(arguments: Sequence[str]) -> int:
     except (CycloptsError, NicMetricsError) as error:
         # By hand, because a terminal's boxes and line breaks hinder whoever reads this in a log.
         sys.stderr.write(f"nic-metrics: {error}\n")
-        return 2
+        return 1 if isinstance(error, MissingExtraError) else 2
     return code if isinstance(code, int) else 0
