@@ -11,6 +11,7 @@ from p2p_registry.interfaces import Backend, UpdateOutcome
 from p2p_registry.listing import ListingFilter, select
 from p2p_registry.reaper import Reaped, reap
 from p2p_registry.records import (
+    PodReference,
     SourceStatus,
     WorkerKey,
     WorkerRecord,
@@ -101,6 +102,7 @@ class RegistryService:
             ),
             identity=request.identity.SerializeToString(),
             metadata=worker.SerializeToString(),
+            pod=_pod(request),
         )
         try:
             await self._backend.publish(record)
@@ -199,6 +201,12 @@ def _identity(message: WireIdentity) -> SourceIdentity:
     return SourceIdentity(**{field.name: getattr(message, field.name) for field in fields(SourceIdentity)})
 
 
+def _pod(request: PublishMetadataRequest) -> PodReference | None:
+    if not (request.pod_name and request.pod_uid and request.pod_namespace):
+        return None
+    return PodReference(name=request.pod_name, uid=request.pod_uid, namespace=request.pod_namespace)
+
+
 def _status(number: int) -> SourceStatus | None:
     return SourceStatus(number) if number in SourceStatus.__members__.values() else None
 
@@ -215,7 +223,7 @@ def _reference(summary: WorkerSummary) -> SourceInstanceRef:
         worker_rank=summary.key.worker_rank,
         accelerator=summary.accelerator,
         updated_at=summary.state.updated_at_ms,
-        topology=summary.topology,
+        topology=summary.topology or None,  # an empty map would take as long as all the rest
         training_step=summary.training_step,
         layout_signature=summary.layout_signature,
         source_load=summary.state.source_load,
