@@ -34,6 +34,8 @@ class ExpositionProblem(StrEnum):
 class ExpositionError(NicMetricsError, ValueError):
     """A metrics text can't be read: what it would have said is unknown.
 
+    What to do: count what it would have said as unknown; `nic-metrics serving-load` shows where the text breaks.
+
     Attributes:
         problem: What is wrong with it.
         line_number: The line where it is wrong, from 1.
@@ -100,7 +102,10 @@ class LinkRateError(NicMetricsError, ValueError):
 
 
 class MissingExtraError(NicMetricsError, ImportError):
-    """An optional dependency isn't installed."""
+    """An optional dependency isn't installed.
+
+    What to do: install the extra that the message names.
+    """
 
     def __init__(self, purpose: str, extra: str) -> None:
         """Give what it is needed for and the extra that brings it."""
@@ -114,7 +119,10 @@ class MissingExtraError(NicMetricsError, ImportError):
 
 
 class NicChoiceError(NicMetricsError, ValueError):
-    """What is to say which NIC transfers use can't be read, or says two things."""
+    """What is to say which NIC transfers use can't be read, or says two things.
+
+    What to do: mend the setting that the message names, or name the ports with `devices=`.
+    """
 
 
 class PciAddressError(NicMetricsError, ValueError):
@@ -204,6 +212,8 @@ class ScrapeProblem(StrEnum):
 
 class ScrapeError(NicMetricsError):
     """An address gave no metrics text: what it would have said is unknown.
+
+    What to do: count what it would have said as unknown, and ask again at the next turn.
 
     Attributes:
         problem: Why it gave none.

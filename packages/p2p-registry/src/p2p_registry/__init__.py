@@ -85,6 +85,7 @@ _MODULES = {
     "MemoryBackend": "memory",
     "MissingExtraError": "errors",
     "P2PRegistryError": "errors",
+    "PodReference": "records",
     "PublisherClock": "interfaces",
     "PublisherSettings": "publishing",
     "PublisherState": "publishing",

@@ -35,7 +35,10 @@ class SettingError(P2PRegistryError, ValueError):
 
 
 class CredentialFileError(P2PRegistryError):
-    """A certificate, key or token file can't be used; the message names setting and file, and shows nothing of what it holds."""
+    """A certificate, key or token file can't be used; the message names setting and file, and shows nothing of what it holds.
+
+    What to do: mend the file; a running server keeps what it read before.
+    """
 
     def __init__(self, setting: str, path: Path, why: str) -> None:
         """Name the setting, the file and what is wrong with it."""
@@ -43,11 +46,17 @@ class CredentialFileError(P2PRegistryError):
 
 
 class BindError(P2PRegistryError, OSError):
-    """An address can't be listened on; the message says why."""
+    """An address can't be listened on; the message says why.
+
+    What to do: choose another address, or end who holds this one.
+    """
 
 
 class InvalidBackendUrlError(P2PRegistryError, ValueError):
-    """A URL names no store; the message says what is allowed, and holds nothing of the URL that could be a password."""
+    """A URL names no store; the message says what is allowed, and holds nothing of the URL that could be a password.
+
+    What to do: write the URL as the message says.
+    """
 
 
 class MissingExtraError(P2PRegistryError, ImportError):
