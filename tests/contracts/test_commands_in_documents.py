@@ -1,4 +1,4 @@
-"""Every command line of ours that a document shows is one that the command understands: its subcommand, its flags, its arguments."""
+"""Every command line of ours that a document shows is one that the command understands, and every file that it names is there."""
 
 import importlib
 import re
@@ -25,6 +25,9 @@ COMMANDS = {
     "router-lifecycle": "router_lifecycle.cli",
 }
 _FENCE = re.compile(r"^```(.*)\n((?:.*\n)*?)```$", re.MULTILINE)
+_FILE = re.compile(
+    r"(?<![\w./-])(?:benchmarks|docs|packages|scripts|tests|\.github)/[\w./-]+\.(?:md|py|sh|svg|toml|yml)\b"
+)
 _SHELL = {"", "bash", "console"}
 _ENDS = re.compile(r"&&|\|\||[|;<>()]+|2>&1")
 
@@ -101,6 +104,13 @@ def fault(line: Line) -> str | None:
 def test_a_command_line_of_a_document_is_understood(document: Path) -> None:
     faults = [f"{line}: {wrong}" for line in lines_of(document) if (wrong := fault(line)) is not None]
     assert not faults, "\n".join(faults)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: str(document.relative_to(ROOT)))
+def test_a_file_of_the_project_that_a_document_names_is_there(document: Path) -> None:
+    named = set(_FILE.findall(document.read_text()))
+    places = (ROOT, document.parent)
+    assert not [name for name in sorted(named) if not any((place / name).exists() for place in places)]
 
 
 @pytest.mark.parametrize(

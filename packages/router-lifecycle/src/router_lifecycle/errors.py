@@ -20,6 +20,8 @@ RouterLifecycleError
     ├── AuthenticationError    401 or 403: a key is missing, wrong, or not allowed to do this
     └── RouterUnsupported      what answers is no router that is known, or one that can't do this
 
+`dialects.UnknownRouterError` and the errors of `publication`, which draws its own tree, are RouterLifecycleErrors as well.
+
 `WorkerSpec` is a pydantic model: what it refuses is a `pydantic.ValidationError`, which carries the first error above for its
 `url`.
 """
