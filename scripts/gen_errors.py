@@ -85,10 +85,16 @@ def tables_of(distribution: str) -> Callable[[], str]:
         for module, enum in classes:
             if issubclass(enum, Enum) and len(told := meanings(enum)) == len(enum):
                 head = f"**{_role('class', module, enum)}** {_sentence(_summary(enum))}\n\n"
-                parts.append(head + _table(("word", "means"), [(f"`{enum[name].value}`", told[name]) for name in told]))
+                parts.append(
+                    head + _table(("word", "means"), [(f"`{_word(enum[name])}`", told[name]) for name in told])
+                )
         return "\n".join(parts)
 
     return tables
+
+
+def _word(member: Enum) -> str:
+    return member.value if isinstance(member.value, str) else member.name
 
 
 def _bases(error: type, modules: dict[type, str]) -> str:
