@@ -96,7 +96,7 @@ def started(name: str, *command: str) -> Iterator[Server]:
 
 def registry(name: str, url: str) -> AbstractContextManager[Server]:
     """Run the registry on a store."""
-    return started(name, COMMAND, "serve", "--listen", "127.0.0.1:0", "--no-http-port", "--backend", url)
+    return started(name, COMMAND, "serve", "--listen", "127.0.0.1:0", "--no-http-listen", "--backend", url)
 
 
 @asynccontextmanager

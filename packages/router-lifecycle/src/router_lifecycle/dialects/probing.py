@@ -19,7 +19,10 @@ _ASK_FOR_NO_ROUTE = Request("GET", "/router-lifecycle-probe")
 
 
 class UnknownRouterError(RouterLifecycleError):
-    """The answers fit no router that is known; the last of them is the message."""
+    """The answers fit no router that is known; the last of them is the message.
+
+    What to do: check the address: it isn't the one of a router, or of one that isn't known here.
+    """
 
 
 def probe() -> Generator[Request, Answer, Dialect]:
