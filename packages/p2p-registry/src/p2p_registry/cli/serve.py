@@ -73,7 +73,7 @@ def run_serve(
     The store need not answer yet: until it does, /readyz and grpc.health.v1 say
     so, and publishers and pullers are refused in the words that they expect.
     SIGTERM lets calls under way end and exits 0. Exits 1, with one line on
-    stderr, on a taken port or a file that can't be used.
+    stderr, on a taken port.
 
     Args:
         backend: The store: memory, memory:///PATH for one that is saved to a file, redis://HOST:PORT, or kubernetes://NAMESPACE. By
