@@ -19,7 +19,7 @@ app: App = App(
     name="loadmonitor",
     help="Watch the load that inference engines report.",
     version=lambda: version("loadmonitor-router"),
-    help_format="markdown",
+    help_format="plaintext",
     help_formatter="default" if sys.stdout.isatty() else "plain",
     result_action="return_value",
     exit_on_error=False,
@@ -45,7 +45,7 @@ _FLAGS |= {
 """How a setting is called here, by the words that start its error."""
 
 
-@app.command
+@app.command(help="Print the script by which a shell completes this command.")
 def completion(shell: Literal["bash", "fish", "zsh"], /) -> None:
     """Print the script by which a shell completes this command.
 
@@ -63,7 +63,8 @@ def run(arguments: Sequence[str]) -> int:
     An error is one line on stderr: a terminal's boxes and line breaks would hinder whoever reads it in a log.
     """
     if arguments and not arguments[0].startswith("-") and arguments[0] in app:
-        # Its line in the list is told without importing it; its own help tells more.
+        # The list of commands is told without importing any, or what markup needs; the help of one tells all.
+        app.help_format = "markdown"
         app[arguments[0]].help = None
     try:
         code = app(arguments)

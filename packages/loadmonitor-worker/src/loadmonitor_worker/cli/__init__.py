@@ -19,7 +19,7 @@ app: App = App(
     name="loadmonitor-worker",
     help="Report an engine's scheduler load to the routers that use it.",
     version=lambda: version("loadmonitor-worker"),
-    help_format="markdown",
+    help_format="plaintext",
     help_formatter="default" if sys.stdout.isatty() else "plain",
     print_error=False,
     result_action="return_value",
@@ -65,7 +65,7 @@ _FLAGS |= {
 """How a setting is called here, by the words that start its error."""
 
 
-@app.command
+@app.command(help="Print the script by which a shell completes this command.")
 def completion(shell: Literal["bash", "fish", "zsh"], /) -> None:
     """Print the script by which a shell completes this command.
 
@@ -86,9 +86,10 @@ def run(arguments: Sequence[str]) -> int:
     for word in arguments:
         if word.startswith("-") or word not in command:
             break
+        # The list of commands is told without importing any, or what markup needs; the help of one tells all.
+        app.help_format = "markdown"
         command = command[word]
         if command is not _manifest:
-            # Its line in the list is told without importing it; its own help tells more.
             command.help = None
     try:
         code = app(arguments)

@@ -19,7 +19,7 @@ app: App = App(
     name="p2p-selection",
     help="Say which peers a process would pull model weights from, and why.",
     version=lambda: version("p2p-selection"),
-    help_format="markdown",
+    help_format="plaintext",
     help_formatter="default" if sys.stdout.isatty() else "plain",
     print_error=False,
     result_action="return_value",
@@ -34,7 +34,7 @@ for _name, _help in (
     app.command(f"p2p_selection.cli.{_name}:{_name}", name=_name, help=_help)
 
 
-@app.command
+@app.command(help="Print the script by which a shell completes this command.")
 def completion(shell: Literal["bash", "fish", "zsh"], /) -> None:
     """Print the script by which a shell completes this command.
 
@@ -52,7 +52,8 @@ def run(arguments: Sequence[str]) -> int:
     An error is one line on stderr: a terminal's boxes and line breaks would hinder whoever reads it in a log.
     """
     if arguments and not arguments[0].startswith("-") and arguments[0] in app:
-        # Its line in the list is told without importing it; its own help tells more.
+        # The list of commands is told without importing any, or what markup needs; the help of one tells all.
+        app.help_format = "markdown"
         app[arguments[0]].help = None
     try:
         code = app(arguments)

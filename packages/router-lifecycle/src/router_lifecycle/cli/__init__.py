@@ -17,7 +17,7 @@ app: App = App(
     name="router-lifecycle",
     help="Register inference workers at an SGLang router or SMG, remove them, and know when either is done.",
     version=lambda: version("router-lifecycle"),
-    help_format="markdown",
+    help_format="plaintext",
     help_formatter="default" if sys.stdout.isatty() else "plain",
     print_error=False,
     result_action="return_value",
@@ -36,7 +36,7 @@ for _module, _name, _help in (
     app.command(f"router_lifecycle.cli.{_module}", name=_name, help=_help)
 
 
-@app.command
+@app.command(help="Print the script by which a shell completes this command.")
 def completion(shell: Literal["bash", "fish", "zsh"], /) -> None:
     """Print the script by which a shell completes this command.
 
@@ -54,7 +54,8 @@ def run(arguments: Sequence[str]) -> int:
     An error is one line on stderr: a terminal's boxes and line breaks would hinder whoever reads it in a log.
     """
     if arguments and not arguments[0].startswith("-") and arguments[0] in app:
-        # Its line in the list is told without importing it; its own help tells more.
+        # The list of commands is told without importing any, or what markup needs; the help of one tells all.
+        app.help_format = "markdown"
         app[arguments[0]].help = None
     try:
         code = app(arguments)
