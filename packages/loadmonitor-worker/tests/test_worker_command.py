@@ -23,7 +23,7 @@ async def test_serve_reports_a_synthetic_load_and_says_goodbye_on_sigterm() -> N
         assert [rank.dp_rank for rank in report.ranks] == [0, 1, 2]
         assert report.worker.model == "m"
         logged = await stopped(process, router)
-        assert [line.partition("loadmonitor_worker: ")[2] for line in logged] == [
+        assert [line.partition(": ")[2] for line in logged] == [
             "router 'r' registered: a report every 20 ms, lease 15000 ms",
             "closing: 1 routers are told",
         ]
