@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from p2p_registry.backends import open_backend
     from p2p_registry.errors import (
+        AlreadyStartedError,
         BackendError,
         BindError,
         CredentialFileError,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 __all__ = [
     "HEARTBEAT_TIMEOUT_MS",
     "REMOVAL_TIMEOUT_MS",
+    "AlreadyStartedError",
     "Backend",
     "BackendError",
     "BackendFramework",
@@ -73,6 +75,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    "AlreadyStartedError": "errors",
     "Backend": "interfaces",
     "BackendError": "errors",
     "BackendFramework": "identity",

@@ -3,6 +3,7 @@
 import os
 from dataclasses import dataclass, field, fields
 
+from p2p_registry.errors import InvalidIdentityError
 from p2p_registry.identity import SourceIdentity
 from p2p_registry.source_id import mx_source_id
 from p2p_registry.wire import PublishMetadataRequest, SourceStatus, UpdateStatusRequest, WorkerMetadata
@@ -33,7 +34,7 @@ class Registration:
         pod_namespace: Its namespace.
 
     Raises:
-        InvalidIdentityError: The identity names no model.
+        InvalidIdentityError: The identity names no model, or is the wire's message of the same name.
     """
 
     identity: SourceIdentity
@@ -44,6 +45,11 @@ class Registration:
     pod_namespace: str = ""
 
     def __post_init__(self) -> None:
+        if not isinstance(self.identity, SourceIdentity):
+            raise InvalidIdentityError(
+                f"identity is a {type(self.identity).__module__}.{type(self.identity).__qualname__}: "
+                "a p2p_registry.SourceIdentity is allowed, not the wire's message"
+            )
         mx_source_id(self.identity)  # what has no id can't be published
         copy = WorkerMetadata()
         copy.CopyFrom(self.metadata)
