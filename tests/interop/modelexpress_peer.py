@@ -1,6 +1,6 @@
 """modelexpress' own client, publisher and puller at the registry whose address is the argument.
 
-Runs in the environment of the released wheel. The first line says what it runs; then follow pairs of a step and what it found, each a
+Runs in the environment of the released wheel, after the preamble of `modelexpress_wheel.py`. The first line says what it runs; then follow pairs of a step and what it found, each a
 line of JSON. Where a step is `lose`, it waits for a line from the test, which has made the registry lose everything by then.
 """
 
@@ -12,16 +12,12 @@ import time
 import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).parent))
-import modelexpress_stand_ins
 
 WAIT_SECONDS = 20
 BEAT_SECONDS = 0.05
 
-modelexpress_stand_ins.install()
+say_what_runs: Any = globals()["say_what_runs"]
 pb2: Any = importlib.import_module("modelexpress.p2p_pb2")
 client_module: Any = importlib.import_module("modelexpress.client")
 publisher_module: Any = importlib.import_module("modelexpress.metadata.publisher")
@@ -191,7 +187,7 @@ def its_selector() -> None:
     )
 
 
-modelexpress_stand_ins.tell(MODULES)
+say_what_runs(*MODULES)
 plain_calls()
 its_publisher()
 its_whole_path()

@@ -42,14 +42,7 @@ async def api() -> AsyncIterator[KubernetesApi]:
 
 
 def config_of(api: KubernetesApi) -> KubeConfig:
-    """The cluster; without the system's certificates, which take longer to read than most tests."""
-    return KubeConfig.from_dict(kubeconfig_of(api))
-
-
-def kubeconfig_of(api: KubernetesApi) -> dict[str, Any]:
-    cluster = {"name": "c", "cluster": {"server": api.url, "insecure-skip-tls-verify": True}}
-    context = {"name": "c", "context": {"cluster": "c"}}
-    return {"clusters": [cluster], "contexts": [context], "current-context": "c"}
+    return KubeConfig.from_dict(api.kubeconfig())
 
 
 class SettledBackend(KubernetesBackend):
@@ -629,7 +622,7 @@ async def test_a_url_opens_it_in_the_cluster_of_the_kubeconfig(
     api: KubernetesApi, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     file = tmp_path / "config"
-    file.write_text(json.dumps(kubeconfig_of(api)))
+    file.write_text(json.dumps(api.kubeconfig()))
     monkeypatch.setenv("KUBECONFIG", str(file))
     backend = await open_backend(f"kubernetes://{NAMESPACE}")
     await backend.publish(record())

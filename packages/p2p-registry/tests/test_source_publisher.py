@@ -337,10 +337,12 @@ async def test_changes_are_logged_once_each(scene: Scene, caplog: pytest.LogCapt
 
 async def test_what_could_never_be_published_is_refused_before_anything_starts(scene: Scene) -> None:
     for wrong in (0.5, "load"):
-        with pytest.raises(SettingError, match="provider=.* is not allowed: a function without arguments is"):
+        with pytest.raises(SettingError, match=r"provider=.* is not allowed: a function without arguments is"):
             scene.publish(cast("Callable[[], float]", wrong))
     message = WireIdentity(model_name="m")
-    with pytest.raises(InvalidIdentityError, match="a p2p_registry.SourceIdentity is allowed, not the wire's message"):
+    with pytest.raises(
+        InvalidIdentityError, match=r"a p2p_registry\.SourceIdentity is allowed, not the wire's message"
+    ):
         Registration(identity=cast("SourceIdentity", message), metadata=WorkerMetadata())
 
 
