@@ -121,17 +121,22 @@ async def test_a_load_that_is_unset_is_not_zero_and_one_that_is_no_number_is_unk
 async def test_what_pullers_are_not_shown_is_listed_with_the_reason(
     store: Store, server: RegistryServer, stub: RegistryStub, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for worker_id in ("silent", "stale", "starting", "unknown", "well"):
+    for worker_id in ("ahead", "silent", "stale", "starting", "unknown", "well"):
         source_id = await publish(stub, worker_id)
         if worker_id != "unknown":
             await beat(stub, source_id, worker_id, 0.5)
     await beat(stub, source_id, "stale", 0.5, SourceStatus.SOURCE_STATUS_STALE)
     await beat(stub, source_id, "starting", 0.5, SourceStatus.SOURCE_STATUS_INITIALIZING)
-    ranks = store._sources[source_id]["silent"].ranks
-    state = replace(ranks[0].summary.state, updated_at_ms=ranks[0].summary.state.updated_at_ms - 91_000)
-    ranks[0] = replace(ranks[0], summary=replace(ranks[0].summary, state=state))
+    for worker_id, milliseconds in (("silent", -91_000), ("ahead", 3_600_000)):
+        ranks = store._sources[source_id][worker_id].ranks
+        state = replace(ranks[0].summary.state, updated_at_ms=ranks[0].summary.state.updated_at_ms + milliseconds)
+        ranks[0] = replace(ranks[0], summary=replace(ranks[0].summary, state=state))
     rows = {row["worker_id"]: (row["status"], row["note"]) for row in await listed(server, capsys)}
     assert rows == {
+        "ahead": (
+            "READY",
+            "its last heartbeat is of a time to come, by a clock that was ahead: pullers aren't shown it",
+        ),
         "silent": ("READY", "its last heartbeat is too old: pullers aren't shown it"),
         "stale": ("STALE", ""),
         "starting": ("INITIALIZING", ""),

@@ -33,8 +33,8 @@ class Backend(Protocol):
     async def update_state(self, key: WorkerKey, state: WorkerState) -> UpdateOutcome:
         """Replace the state of a record by `state`, its load too when that is None.
 
-        A state older than the stored one is ignored; of two with the same time the later call counts. The cost must not grow with
-        the size of the record.
+        A state older than the stored one is ignored, as `p2p_registry.listing.is_older` says; of two with the same time the later call
+        counts. The cost must not grow with the size of the record.
         """
 
     async def get(self, source_id: str, worker_id: str) -> WorkerRecord | None:

@@ -15,6 +15,7 @@ from redis.commands.core import AsyncScript
 from p2p_registry import redis_scripts as scripts
 from p2p_registry.errors import BackendError, InvalidBackendUrlError
 from p2p_registry.interfaces import UpdateOutcome
+from p2p_registry.listing import CLOCKS_AGREE_MS
 from p2p_registry.records import WorkerKey, WorkerRecord, WorkerState, WorkerSummary
 from p2p_registry.redis_layout import (
     ATTRIBUTES,
@@ -126,6 +127,7 @@ class RedisBackend:
                     state.status.value,
                     state.updated_at_ms,
                     load_text(state.source_load),
+                    CLOCKS_AGREE_MS,
                 ],
             )
         )

@@ -22,6 +22,7 @@ from p2p_registry.kubernetes.objects import (
     states_patch,
     tensors_config_map,
 )
+from p2p_registry.listing import is_older
 from p2p_registry.records import SourceStatus, WorkerKey, WorkerRecord, WorkerState, WorkerSummary
 
 _log = logging.getLogger(__name__)
@@ -85,7 +86,7 @@ class KubernetesBackend:
             stored = None if entry is None else dict(entry.states()).get(key.worker_rank)
             if entry is None or stored is None:
                 return UpdateOutcome.NOT_REGISTERED, None
-            if stored.updated_at_ms > state.updated_at_ms:
+            if is_older(state.updated_at_ms, stored.updated_at_ms):
                 return UpdateOutcome.OLDER, None
             return UpdateOutcome.APPLIED, lambda: self._write_states(entry, {key.worker_rank: state})
 
