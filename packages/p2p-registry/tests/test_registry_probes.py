@@ -74,6 +74,20 @@ async def test_a_store_that_keeps_silent_is_not_ready_and_probes_do_not_wait_for
         looking.cancel()
 
 
+async def test_a_failure_of_the_store_has_it_asked_at_once_and_a_store_that_answers_stays_ready() -> None:
+    store = Store()
+    async with RegistryServer(store, HERE) as server, dialled(server.address) as channel:
+        store.summaries_left = 0
+        assert not (await RegistryStub(channel).ListSources(ListSourcesRequest())).instances
+        assert await check(channel, SERVICE_NAME) == SERVING
+        store.gone = True
+        assert not (await RegistryStub(channel).ListSources(ListSourcesRequest())).instances
+        assert (await check(channel, ""), await check(channel, SERVICE_NAME)) == (SERVING, NOT_SERVING)
+        store.gone = False
+        await server.health.look()
+        assert await check(channel, SERVICE_NAME) == SERVING
+
+
 async def test_the_store_is_asked_again_and_again_and_changes_are_logged_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

@@ -104,10 +104,12 @@ class RegistryServer:
         """Serve `backend` as `config` says, and tell `observer` of each call."""
         self._config = ServerConfig() if config is None else config
         self._observer = observer
-        self._service = RegistryService(backend, refuse_invalid_load=self._config.refuse_invalid_load)
         self._tasks: list[asyncio.Task[None]] = []
         self.address: str = ""
         self.health: Health = Health(backend)
+        self._service = RegistryService(
+            backend, refuse_invalid_load=self._config.refuse_invalid_load, store_failed=self.health.doubt
+        )
 
     async def __aenter__(self) -> Self:
         """Listen.
