@@ -31,7 +31,7 @@ from p2p_registry import _health as health_module
 from p2p_registry._health import MAX_WATCHERS, Health
 from p2p_registry.cli import _side_port
 from p2p_registry.cli._side_port import side_port
-from p2p_registry.errors import BindError, SettingError
+from p2p_registry.errors import AlreadyStartedError, BindError, SettingError
 from p2p_registry.prometheus import RegistryMetrics
 from p2p_registry.server import SERVICE_NAME, RegistryStub
 from p2p_registry.serving import RegistryServer, ServerConfig
@@ -72,6 +72,13 @@ async def test_a_store_that_keeps_silent_is_not_ready_and_probes_do_not_wait_for
         looking = asyncio.create_task(server.health.look())
         assert (await check(channel, ""), await check(channel, SERVICE_NAME)) == (SERVING, NOT_SERVING)
         looking.cancel()
+
+
+async def test_a_server_is_started_once_and_goes_on_undisturbed() -> None:
+    async with RegistryServer(Store(), HERE) as server, dialled(server.address) as channel:
+        with pytest.raises(AlreadyStartedError, match="the registry's server was started or stopped before"):
+            await server.__aenter__()
+        assert await check(channel, SERVICE_NAME) == SERVING
 
 
 async def test_a_failure_of_the_store_has_it_asked_at_once_and_a_store_that_answers_stays_ready() -> None:

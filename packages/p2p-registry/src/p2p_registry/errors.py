@@ -5,7 +5,7 @@ P2PRegistryError
 ├── SettingError                the value of a setting isn't allowed, by itself or beside another; nothing was started
 ├── CredentialFileError         a certificate, key or token file can't be used; nothing was started
 ├── BindError                   the address can't be listened on; nothing was started
-├── AlreadyStartedError         a publisher was started before; it goes on as it was
+├── AlreadyStartedError         a publisher or server was started before; it goes on as it was
 ├── InvalidBackendUrlError      no store can be opened from a URL
 ├── MissingExtraError           an optional dependency of the requested store is not installed
 ├── BackendError                the store behind the registry can't be reached, or refuses
@@ -45,12 +45,11 @@ class BindError(P2PRegistryError, OSError):
 
 
 class AlreadyStartedError(P2PRegistryError, RuntimeError):
-    """A publisher that was started, or stopped, is started again; the message says what to do."""
+    """A publisher or server that was started, or stopped, is started again; the message says what to do."""
 
-    def __init__(self, worker_id: str) -> None:
-        """Name the publisher's worker."""
-        super().__init__(f"the publisher of worker {worker_id!r} was started or stopped before: make another one")
-        self.worker_id = worker_id
+    def __init__(self, what: str) -> None:
+        """Name what was started."""
+        super().__init__(f"{what} was started or stopped before: make another one")
 
 
 class InvalidBackendUrlError(P2PRegistryError, ValueError):

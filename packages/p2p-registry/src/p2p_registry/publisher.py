@@ -117,7 +117,7 @@ class SourcePublisher:
             AlreadyStartedError: It was started or stopped before.
         """
         if self._task is not None or self._stopping.is_set():
-            raise AlreadyStartedError(self._registration.worker_id)
+            raise AlreadyStartedError(f"the publisher of worker {self._registration.worker_id!r}")
         self._publication = Publication(self._settings, self._clock.monotonic())
         self._loop = asyncio.get_running_loop()
         if self._settings.stale_on_sigterm and not self._sigterm.install():

@@ -83,7 +83,7 @@ class SourcePublisherThread:
             Exception: Whatever `open_channel` raised.
         """
         if self._thread is not None:
-            raise AlreadyStartedError(self._registration.worker_id)
+            raise AlreadyStartedError(f"the publisher of worker {self._registration.worker_id!r}")
         self._thread = threading.Thread(target=self._run, name="p2p-registry-publisher", daemon=True)
         self._thread.start()
         self._started.result()

@@ -169,8 +169,8 @@ class RedisBackend:
         return await self._change(self._remove, source_id, worker_id, not_after_ms)
 
     async def ping(self) -> None:
-        """Return when Redis answers."""
-        await self._run(self._redis.ping())
+        """Return when Redis takes changes: a replica, or a server that can't save, answers without taking any."""
+        await self._run(self._redis.delete(source_key("ping")))  # no source's key, so nothing is ever there
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -199,6 +199,9 @@ class RedisBackend:
             return await step
         except (exceptions.RedisError, OSError) as error:
             text = str(error) or type(error).__name__
+            if isinstance(error, exceptions.ReadOnlyError) or "READONLY" in text:
+                # A server that became a replica keeps its connections, while its name may lead to the new primary by now.
+                await self._pool.disconnect(inuse_connections=False)
             if self._password and self._password in text:
                 raise BackendError(f"Redis at {self._where}: {text.replace(self._password, '***')}") from None
             raise BackendError(f"Redis at {self._where}: {text}") from error

@@ -17,7 +17,7 @@ import grpc.aio
 from p2p_registry._admission import Admission, RateLimit
 from p2p_registry._files import CertificateFiles, Refreshable, TokenFile, refresh_forever
 from p2p_registry._health import Health
-from p2p_registry.errors import BindError, SettingError
+from p2p_registry.errors import AlreadyStartedError, BindError, SettingError
 from p2p_registry.interfaces import Backend, CallObserver
 from p2p_registry.server import CHANNEL_OPTIONS, add_registry_service, reap_forever
 from p2p_registry.service import RegistryService
@@ -85,7 +85,7 @@ class ServerConfig:
 
 
 class RegistryServer:
-    """A registry that listens while its block lasts.
+    """A registry that listens while its block lasts; for one block.
 
     A store that doesn't answer is no reason not to start: the health says so, and calls are answered as modelexpress' clients
     expect. The backend stays the caller's. On a free port of this machine::
@@ -104,6 +104,7 @@ class RegistryServer:
         """Serve `backend` as `config` says, and tell `observer` of each call."""
         self._config = ServerConfig() if config is None else config
         self._observer = observer
+        self._started = False
         self._tasks: list[asyncio.Task[None]] = []
         self.address: str = ""
         self.health: Health = Health(backend)
@@ -115,9 +116,13 @@ class RegistryServer:
         """Listen.
 
         Raises:
+            AlreadyStartedError: It was started before.
             BindError: The address can't be listened on.
             CredentialFileError: A certificate, key or token file can't be used.
         """
+        if self._started:
+            raise AlreadyStartedError("the registry's server")
+        self._started = True
         config = self._config
         certificates, tokens = await asyncio.to_thread(_open_files, config)
         await check_bindable("listen", config.listen)
