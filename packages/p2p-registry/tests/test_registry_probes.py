@@ -337,6 +337,19 @@ async def test_refused_calls_are_counted_by_their_code() -> None:
         assert scraped.get("p2p_registry_rpcs_total", method="ListSources", code=code) == codes.count(code) > 0
 
 
+async def test_bytes_that_are_no_request_are_refused_counted_and_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+    metrics = RegistryMetrics(backend="memory")
+    async with RegistryServer(Store(), HERE, observer=metrics) as server, dialled(server.address) as channel:
+        for method in ("PublishMetadata", "UpdateStatus", "ListSources", "GetMetadata"):
+            call: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(f"/{SERVICE_NAME}/{method}")
+            with pytest.raises(grpc.aio.AioRpcError, match="the request can't be read: ") as refused:
+                await call(b"\xff\xff\xff")
+            assert refused.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+    scraped = Scraped(metrics)
+    assert scraped.get("p2p_registry_rpcs_total", method="UpdateStatus", code="INVALID_ARGUMENT") == 1
+    assert [each for each in caplog.records if each.levelno >= logging.WARNING] == []
+
+
 async def test_a_call_that_breaks_is_no_success_in_the_counts() -> None:
     class Broken(Store):
         async def summaries(self, source_id: str | None) -> Sequence[WorkerSummary]:

@@ -17,7 +17,7 @@ from p2p_registry import MemoryBackend
 from p2p_registry._admission import MOST_ADDRESSES, Admission, RateLimit
 from p2p_registry._files import Kept, TokenFile
 from p2p_registry.errors import BindError, CredentialFileError, SettingError
-from p2p_registry.server import RegistryStub
+from p2p_registry.server import SERVICE_NAME, RegistryStub
 from p2p_registry.serving import RegistryServer, ServerConfig, is_loopback, split_address
 from p2p_registry.wire import ListSourcesRequest, PublishMetadataRequest, SourceIdentity, WorkerMetadata
 
@@ -182,6 +182,19 @@ def test_what_two_looks_find_broken_is_told_once_and_what_was_read_before_stands
         "auth_token_file=f can't be used: b; what was read before stands",
         "the files can be used again",
     ]
+
+
+async def test_who_is_not_admitted_has_nothing_parsed(tmp_path: Path) -> None:
+    tokens = tmp_path / "tokens"
+    tokens.write_text("token\n")
+    async with (
+        RegistryServer(Store(), ServerConfig(listen=HERE, auth_token_file=tokens)) as server,
+        dialled(server.address) as channel,
+    ):
+        call: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(f"/{SERVICE_NAME}/PublishMetadata")
+        with pytest.raises(grpc.aio.AioRpcError) as refused:
+            await call(b"\xff\xff\xff")
+    assert refused.value.code() is grpc.StatusCode.UNAUTHENTICATED
 
 
 async def test_calls_need_a_token_of_the_file_which_changes_without_a_restart(tmp_path: Path) -> None:

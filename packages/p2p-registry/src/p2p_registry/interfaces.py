@@ -73,14 +73,14 @@ class Backend(Protocol):
 class CallObserver(Protocol):
     """Whoever counts calls."""
 
-    def answered(self, method: str, code: str, seconds: float, request: Message, answer: Message | None) -> None:
+    def answered(self, method: str, code: str, seconds: float, request: Message | None, answer: Message | None) -> None:
         """Take note of a call that has ended.
 
         Args:
             method: Its name, such as `UpdateStatus`.
             code: gRPC's name of its status, such as `OK`; a refusal in an answer is OK, too.
-            seconds: Time from the parsed request to the answer, the store's part included.
-            request: The request.
+            seconds: Time from the request to the answer, the store's part included.
+            request: The request, or None where the call was refused before it was read, or it can't be read.
             answer: The answer, or None where the code isn't OK.
         """
 

@@ -90,7 +90,7 @@ class RegistryMetrics:
         for operation in OPERATIONS:
             self._errors.labels(operation)
 
-    def answered(self, method: str, code: str, seconds: float, request: Message, answer: Message | None) -> None:
+    def answered(self, method: str, code: str, seconds: float, request: Message | None, answer: Message | None) -> None:
         """Count a call."""
         self._calls.labels(method, code).inc()
         self._seconds.labels(method).observe(seconds)
