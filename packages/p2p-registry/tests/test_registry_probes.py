@@ -26,7 +26,7 @@ from registry_bench import (
     watch,
 )
 
-from p2p_registry import BackendError, RegistryService, WorkerSummary
+from p2p_registry import BackendError, RecordRefusedError, RegistryService, WorkerRecord, WorkerSummary
 from p2p_registry import _health as health_module
 from p2p_registry._health import MAX_WATCHERS, Health
 from p2p_registry.cli import _side_port
@@ -301,6 +301,21 @@ async def test_calls_heartbeats_and_sources_are_counted() -> None:
     statuses = {"UNKNOWN": 1, "INITIALIZING": 0, "READY": 1, "STALE": 0}
     assert {status: scraped.get("p2p_registry_sources", status=status) for status in statuses} == statuses
     assert scraped.get("p2p_registry_backend_up") == 1
+
+
+async def test_a_record_that_no_store_could_keep_is_the_publishers_fault_not_the_stores() -> None:
+    class Choosy(Store):
+        async def publish(self, record: WorkerRecord) -> None:
+            raise RecordRefusedError(f"worker {record.summary.key.worker_id!r} has no place")
+
+    metrics = RegistryMetrics(backend="memory")
+    service = RegistryService(metrics.watching(Choosy()), store_failed=lambda: pytest.fail("it didn't"))
+    request = PublishMetadataRequest(
+        identity=SourceIdentity(model_name="m"), worker=WorkerMetadata(), worker_id="__attributes__"
+    )
+    answer = await service.publish_metadata(request)
+    assert (answer.success, answer.message) == (False, "worker '__attributes__' has no place")
+    assert Scraped(metrics).get("p2p_registry_backend_errors_total", op="publish") == 0
 
 
 async def test_a_store_that_fails_takes_its_numbers_with_it_and_is_counted() -> None:

@@ -9,6 +9,7 @@ P2PRegistryError
 ├── InvalidBackendUrlError      no store can be opened from a URL
 ├── MissingExtraError           an optional dependency of the requested store is not installed
 ├── BackendError                the store behind the registry can't be reached, or refuses
+│   └── RecordRefusedError      the store works, but has no place for such a record
 ├── RegistryUnreachableError    a call to the registry failed
 └── SourceGoneError             a listed source isn't there any more, or another process took its place
 """
@@ -68,6 +69,10 @@ class MissingExtraError(P2PRegistryError, ImportError):
 
 class BackendError(P2PRegistryError):
     """A store failed; raised by backends, and answered by the service as modelexpress' clients expect."""
+
+
+class RecordRefusedError(BackendError):
+    """A store works, but has no place for a record with such ids or numbers; publishing it again doesn't help."""
 
 
 class RegistryUnreachableError(P2PRegistryError):

@@ -13,7 +13,7 @@ from redis.backoff import ExponentialBackoff
 from redis.commands.core import AsyncScript
 
 from p2p_registry import redis_scripts as scripts
-from p2p_registry.errors import BackendError, InvalidBackendUrlError
+from p2p_registry.errors import BackendError, InvalidBackendUrlError, RecordRefusedError
 from p2p_registry.interfaces import UpdateOutcome
 from p2p_registry.listing import CLOCKS_AGREE_MS
 from p2p_registry.records import WorkerKey, WorkerRecord, WorkerState, WorkerSummary
@@ -101,11 +101,12 @@ class RedisBackend:
         """Store `record`, as `Backend.publish` says; it costs as much as the record is long.
 
         Raises:
-            BackendError: Also where the layout has no place for the record's ids.
+            BackendError: The store failed.
+            RecordRefusedError: The layout has no place for the record's ids.
         """
         key = record.summary.key
         if not has_place(key.source_id, key.worker_id):
-            raise BackendError(
+            raise RecordRefusedError(
                 f"worker {key.worker_id!r} of source {key.source_id!r} has no place in Redis: a source id is 16 hexadecimal "
                 f"digits, and a worker id isn't {ATTRIBUTES}"
             )

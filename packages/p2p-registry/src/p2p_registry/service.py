@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from dataclasses import fields
 
-from p2p_registry.errors import BackendError, InvalidIdentityError
+from p2p_registry.errors import BackendError, InvalidIdentityError, RecordRefusedError
 from p2p_registry.identity import SourceIdentity
 from p2p_registry.interfaces import Backend, UpdateOutcome
 from p2p_registry.listing import ListingFilter, select
@@ -111,6 +111,9 @@ class RegistryService:
         )
         try:
             await self._backend.publish(record)
+        except RecordRefusedError as error:
+            _log.warning("worker %r of source %s is refused: %s", request.worker_id, source_id, error)
+            return PublishMetadataResponse(message=str(error))
         except BackendError as error:
             self._failed("worker %r of source %s wasn't stored: %s", request.worker_id, source_id, error)
             return PublishMetadataResponse(message=f"the store failed: {error}")
