@@ -80,6 +80,17 @@ def until(found: Callable[[], Any], wanted: Callable[[Any], bool]) -> Any:
     return value
 
 
+def our_messages() -> None:
+    """Read its messages by ours, in the one process that has both."""
+    ours: Any = importlib.import_module("p2p_registry.wire")
+    for sent in (identity("m"), worker(), pb2.UpdateStatusRequest(source_load=0.0), pb2.UpdateStatusRequest()):
+        content = sent.SerializeToString()
+        kind = getattr(ours, type(sent).__name__)
+        assert kind is not type(sent)
+        assert kind.FromString(content).SerializeToString() == content
+    tell("our messages", [kind.FromString(b"").HasField("source_load"), ours.POOL is not pb2.DESCRIPTOR.pool])
+
+
 def plain_calls() -> None:
     source_id = publish("plain", "a")
     tell("published", [source_id, source_id_module.compute_mx_source_id(identity("plain"))])
@@ -188,6 +199,7 @@ def its_selector() -> None:
 
 
 say_what_runs(*MODULES)
+our_messages()
 plain_calls()
 its_publisher()
 its_whole_path()

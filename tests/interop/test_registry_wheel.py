@@ -23,6 +23,7 @@ from p2p_registry.serving import RegistryServer, ServerConfig
 pytestmark = pytest.mark.timeout(300)
 
 PEER = Path(__file__).with_name("modelexpress_peer.py")
+SOURCE = Path(__file__).parents[2] / "packages" / "p2p-registry" / "src"
 STAND_INS = ["huggingface_hub", "huggingface_hub.constants", "torch", "torch.nn"]
 
 
@@ -57,7 +58,8 @@ BACKENDS: dict[str, Callable[[], AbstractAsyncContextManager[Backend]]] = {
 @pytest.fixture(scope="module")
 def modelexpress(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Modelexpress]:
     directory = tmp_path_factory.mktemp("modelexpress")
-    with modelexpress_of(directory, PEER.read_text(), STAND_INS, also=["prometheus-client"]) as found:
+    program = f"sys.path.append({str(SOURCE)!r})\n{PEER.read_text()}"
+    with modelexpress_of(directory, program, STAND_INS, also=["prometheus-client"]) as found:
         yield found
 
 
@@ -105,6 +107,7 @@ async def test_modelexpress_publishes_beats_lists_and_pulls_at_our_registry(
     )
     policy, ranked, expected = found.pop("ranked")
     assert found == {
+        "our messages": [False, True],
         "published": [source_id, source_id],
         # It publishes without a state, so nobody is shown it before its first heartbeat.
         "before the first heartbeat": {},
