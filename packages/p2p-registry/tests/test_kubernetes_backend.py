@@ -420,6 +420,28 @@ async def test_an_api_server_that_restarts_is_told_and_then_serves_what_it_kept(
     await backend.ping()
 
 
+@pytest.mark.parametrize("fault", ["number", "tensors"])
+async def test_a_record_that_is_refused_leaves_no_object_that_nobody_would_remove(
+    api: KubernetesApi, backend: KubernetesBackend, fault: str
+) -> None:
+    published = record()
+    worker = WorkerMetadata.FromString(published.metadata)
+    if fault == "number":
+        worker.artifact_source.total_size = 2**63
+    else:
+        worker.tensor_source.tensors.extend(TensorDescriptor(name="t" * 1000) for _ in range(1100))
+    refused = replace(published, metadata=worker.SerializeToString())
+    with pytest.raises(BackendError):
+        await backend.publish(refused)
+    api.collect_garbage()
+    assert (api.resource.objects, api.config_maps()) == ({}, {})
+    # One that is there already stays.
+    await backend.publish(published)
+    with pytest.raises(BackendError):
+        await backend.publish(refused)
+    assert await backend.get(SOURCE, "w") is not None
+
+
 STATUS = b'{"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "no such luck", "code": %d, "metadata": {}}'
 
 
