@@ -9,9 +9,10 @@ from threading import Lock
 from types import MappingProxyType
 from typing import NamedTuple, Self
 
+from nic_metrics._counter_reader import CounterReader
 from nic_metrics._reading import HeldValue
 from nic_metrics._steady import SteadyPort, steady_after
-from nic_metrics.counters import ByteSource, CounterReader
+from nic_metrics.counters import ByteSource
 from nic_metrics.errors import LinkRateError
 from nic_metrics.interfaces import PortStatistics
 from nic_metrics.link_rate import parse_link_rate

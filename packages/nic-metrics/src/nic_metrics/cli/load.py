@@ -8,11 +8,11 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from nic_metrics.choosing import choose_nics
 from nic_metrics.cli._output import number, print_columns, print_json
 from nic_metrics.cli._ports import DEFAULT_SYSFS, class_directory
 from nic_metrics.cli._usage import UsageError, check_timeout, selected
 from nic_metrics.interfaces import Signal
-from nic_metrics.nic_choice import choose_nics
 from nic_metrics.nic_signal import NicSignal, nic_signal
 from nic_metrics.provider import SourceLoad, SourceLoadProvider
 from nic_metrics.scraper import ServingLoadScraper
