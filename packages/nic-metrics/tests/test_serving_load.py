@@ -136,6 +136,13 @@ def test_what_the_engine_does_not_know_is_unknown_and_no_older_name_stands_in(va
     assert load == ServingLoad(None, ServingLoadReason.NOT_KNOWN, KV, ignored=1)
 
 
+def test_a_rank_that_does_not_know_beside_one_that_is_next_to_idle_is_not_idle() -> None:
+    text = f'{KV}{{engine="0"}} 0.01\n{KV}{{engine="1"}} NaN\n'
+    detail = "at least 0.01, and 1 of 2 series are not known"
+    assert read(text) == ServingLoad(None, ServingLoadReason.NOT_KNOWN, KV, 1, 1, detail)
+    assert outcome(text, engine="0") == (0.01, None)
+
+
 def test_infinity_is_no_load() -> None:
     assert outcome(f"{KV} +Inf\n") == (None, ServingLoadReason.OUT_OF_RANGE)
 
@@ -159,6 +166,13 @@ def test_a_sleeping_engine_is_unknown_and_not_idle() -> None:
     idle = f'{KV}{{engine="0"}} 0.0\nvllm:num_requests_running{{engine="0"}} 0.0\n'
     assert outcome(idle + SLEEP.format(0, 0.0)) == (None, ServingLoadReason.SLEEPING)
     assert outcome(idle + SLEEP.format(0, 1.0)) == (0.0, None)
+
+
+def test_of_filtered_sleep_states_the_one_that_is_left_counts() -> None:
+    idle = f'{KV}{{engine="0"}} 0.0\n'
+    state = 'vllm:engine_sleep_state{{engine="0",sleep_state="weights_offloaded"}} {}\n'
+    assert outcome(idle + state.format(1)) == (None, ServingLoadReason.SLEEPING)
+    assert outcome(idle + state.format(0)) == (0.0, None)
 
 
 def test_one_of_two_engines_sleeps_and_only_its_rank_is_unknown() -> None:

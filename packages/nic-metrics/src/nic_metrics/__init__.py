@@ -6,7 +6,7 @@ to the one load that a weight source publishes.
 """
 
 from nic_metrics.affinity import AffinityPolicy, affinity_map
-from nic_metrics.blend import Blend, greatest, greatest_known
+from nic_metrics.blend import LOOKS_IDLE_BELOW, Blend, greatest, greatest_known
 from nic_metrics.choosing import choose_nics
 from nic_metrics.combining import busiest, combine_rails
 from nic_metrics.counters import BYTE_SOURCES, NETLINK_SOURCES, ByteSource, CounterSet
@@ -77,6 +77,7 @@ __all__ = [
     "DEFAULT_PROC_ROOT",
     "DEFAULT_ROOT",
     "DEFAULT_SYS_ROOT",
+    "LOOKS_IDLE_BELOW",
     "METRICS_URL_VARIABLE",
     "NETLINK_SOURCES",
     "AffinityPolicy",

@@ -53,6 +53,11 @@ class CounterReader:
         current = self._current
         return None if current is None or current.cached else current.pair
 
+    def forget_unlinked(self) -> None:
+        """Let go of files that were replaced or removed without saying so."""
+        for file in self._files.values():
+            file.forget_unlinked()
+
     def enable(self) -> None:
         """Try every file and the preferred source again."""
         self._current = None

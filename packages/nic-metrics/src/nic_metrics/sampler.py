@@ -20,6 +20,9 @@ from nic_metrics.netlink import NetlinkStatistics
 from nic_metrics.ports import DEFAULT_ROOT, PortId, is_active, parse_state, port_directory
 from nic_metrics.utilization import PortSample, Utilization, all_ones, measure, next_baseline
 
+# How long held files are trusted to be those that stand in the tree: looking costs twice as much as reading them.
+_LINKED_SECONDS = 1.0
+
 
 class ByteTotals(NamedTuple):
     """Bytes that a port moved since its counters began, which may be any time before.
@@ -117,7 +120,16 @@ class PortSampler:
 class _HeldPort:
     """The open files of one port, and what to compare with."""
 
-    __slots__ = ("_baseline", "_counters", "_directory", "_min_window_seconds", "_rate", "_state", "_steady")
+    __slots__ = (
+        "_baseline",
+        "_counters",
+        "_directory",
+        "_linked_until",
+        "_min_window_seconds",
+        "_rate",
+        "_state",
+        "_steady",
+    )
 
     def __init__(self, counters: CounterReader, directory: Path, min_window_seconds: float) -> None:
         self._directory = directory
@@ -127,9 +139,15 @@ class _HeldPort:
         self._rate = HeldValue(str(directory / "rate"), _bytes_per_second)
         self._baseline: PortSample | None = None
         self._steady: SteadyPort | None = None
+        self._linked_until = -math.inf
 
     def sample(self, seconds: float) -> Utilization:
         """Read now and compare."""
+        if not self._linked_until > seconds >= self._linked_until - _LINKED_SECONDS:
+            self._linked_until = seconds + _LINKED_SECONDS
+            self._counters.forget_unlinked()
+            self._state.file.forget_unlinked()
+            self._rate.file.forget_unlinked()
         steady = self._steady
         if steady is not None:
             measured = steady.sample(seconds)
