@@ -56,7 +56,8 @@ class CounterReader:
     def forget_unlinked(self) -> None:
         """Let go of files that were replaced or removed without saying so."""
         for file in self._files.values():
-            file.forget_unlinked()
+            if file.unlinked:
+                file.close()
 
     def enable(self) -> None:
         """Try every file and the preferred source again."""

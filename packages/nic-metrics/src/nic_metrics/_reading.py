@@ -70,13 +70,14 @@ class HeldFile:
             self._note(error)
             return None
 
-    def forget_unlinked(self) -> None:
-        """Let go of a file that has no name any more, for it says the same for ever.
+    @property
+    def unlinked(self) -> bool:
+        """Whether the file is open and has no name any more: it says the same for ever.
 
-        In sysfs such a file answers ENODEV. A tree that is kept in step with another machine's has its files replaced.
+        In sysfs such a file answers ENODEV; a tree that is kept in step with another machine's has its files replaced. Looking
+        costs twice as much as reading.
         """
-        if self._fd is not None and os.fstat(self._fd).st_nlink == 0:
-            self.close()
+        return self._fd is not None and os.fstat(self._fd).st_nlink == 0
 
     def enable(self) -> None:
         """Read the file again although it once said EINVAL."""

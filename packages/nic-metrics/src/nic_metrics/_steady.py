@@ -72,6 +72,11 @@ class SteadyPort:
         window_seconds, tx_counts, rx_counts = seconds - self._seconds, tx - self._tx, rx - self._rx
         if window_seconds < self._min_window_seconds or tx_counts < 0 or rx_counts < 0:
             return None
+        # Files that nothing leads to any more look like an idle port.
+        if not (tx_counts or rx_counts) and (
+            self._tx_file.unlinked or self._rx_file.unlinked or self._state_file.unlinked or self._rate_file.unlinked
+        ):
+            return None
         tx_rate = tx_counts * self._bytes_per_count / window_seconds
         rx_rate = rx_counts * self._bytes_per_count / window_seconds
         link = self._link

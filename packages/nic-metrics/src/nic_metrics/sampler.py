@@ -20,9 +20,6 @@ from nic_metrics.netlink import NetlinkStatistics
 from nic_metrics.ports import DEFAULT_ROOT, PortId, is_active, parse_state, port_directory
 from nic_metrics.utilization import PortSample, Utilization, all_ones, measure, next_baseline
 
-# How long held files are trusted to be those that stand in the tree: looking costs twice as much as reading them.
-_LINKED_SECONDS = 1.0
-
 
 class ByteTotals(NamedTuple):
     """Bytes that a port moved since its counters began, which may be any time before.
@@ -124,7 +121,6 @@ class _HeldPort:
         "_baseline",
         "_counters",
         "_directory",
-        "_linked_until",
         "_min_window_seconds",
         "_rate",
         "_state",
@@ -139,15 +135,9 @@ class _HeldPort:
         self._rate = HeldValue(str(directory / "rate"), _bytes_per_second)
         self._baseline: PortSample | None = None
         self._steady: SteadyPort | None = None
-        self._linked_until = -math.inf
 
     def sample(self, seconds: float) -> Utilization:
         """Read now and compare."""
-        if not self._linked_until > seconds >= self._linked_until - _LINKED_SECONDS:
-            self._linked_until = seconds + _LINKED_SECONDS
-            self._counters.forget_unlinked()
-            self._state.file.forget_unlinked()
-            self._rate.file.forget_unlinked()
         steady = self._steady
         if steady is not None:
             measured = steady.sample(seconds)
@@ -183,6 +173,10 @@ class _HeldPort:
         self._baseline, self._steady = steady.last(), None
 
     def _read(self, seconds: float) -> PortSample:
+        self._counters.forget_unlinked()
+        for value in (self._state, self._rate):
+            if value.file.unlinked:
+                value.file.close()
         counters, active, rate = self._counters.read(), self._state.read(), self._rate.read()
         present = counters is not None or self._state.data is not None or self._directory.is_dir()
         return PortSample(seconds, counters, rate, active, self._counters.cache_seconds(), present)
