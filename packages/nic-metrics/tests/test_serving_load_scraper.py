@@ -114,7 +114,7 @@ def test_a_scrape_that_fails_leaves_the_answer_before_it_standing_and_says_so() 
         signal.close()
 
 
-def test_an_engine_that_is_not_there_then_loads_then_serves_is_unknown_until_it_serves() -> None:
+def test_e17_an_engine_that_is_not_there_then_loads_then_serves_is_unknown_until_it_serves() -> None:
     with serving() as server:
         pass
     gone = scraper(server)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from nic_tree import ManualClock, NicTree
+from topology_tree import TopologyTree
 
 from nic_metrics import Direction, PortId, UnknownReason, Utilization, read_port
 from nic_metrics.cli import run
@@ -96,10 +97,10 @@ def test_json_has_the_keys_that_were_promised_and_null_for_unknown(capsys: pytes
 
 def test_a_table_has_bars_for_what_is_known_and_dashes_for_the_rest(tree: NicTree) -> None:
     tree.write("mlx5_10", {"rate": "400 Gb/s\n"}, port=2)
-    rows = table_rows(USES, {port: read_port(port, tree.root) for port in USES})
+    rows = table_rows(USES, {port: read_port(port, tree.root) for port in USES}, {"mlx5_0": (0, 1)})
     assert rows == [
-        ("mlx5_0", "1", "400 NDR", "ACTIVE", "█████▋···  251.2", "▎········   12.0", "0.63", "counters_ext", ""),
-        ("mlx5_10", "2", "400", "-", "-", "-", "-", "counters", "counter_saturated"),
+        ("mlx5_0", "1", "400 NDR", "ACTIVE", "█████▋···  251.2", "▎········   12.0", "0.63", "0,1", "counters_ext", ""),
+        ("mlx5_10", "2", "400", "-", "-", "-", "-", "-", "counters", "counter_saturated"),
     ]
 
 
@@ -239,6 +240,43 @@ def _more(terminal: int) -> bytes:
     except OSError:
         # What Linux answers when the other side has gone.
         return b""
+
+
+@pytest.mark.parametrize(("flags", "gpu"), [([], "0"), (["--device", "mlx5_0"], "-")])
+def test_watch_says_which_gpus_a_device_is_near_to_unless_others_may_not_be_looked_at(
+    tmp_path: Path, flags: list[str], gpu: str
+) -> None:
+    machine = TopologyTree(tmp_path)
+    machine.nic("mlx5_0", "pci0000:00", "0000:0f:00.0")
+    machine.gpu("pci0000:00", "0000:10:00.0")
+    ours, theirs = pty.openpty()
+    with watching(str(machine.sys), *flags, stdout=theirs) as watch:
+        os.close(theirs)
+        shown = b""
+        while b"no_byte_counter" not in shown:
+            shown += os.read(ours, 4096)
+        watch.send_signal(signal.SIGINT)
+        while _more(ours):
+            pass
+        assert watch.wait(BOUND_SECONDS) == 130
+    os.close(ours)
+    titles, row = (line.split() for line in shown.decode().split("\r\n")[:2])
+    assert titles[-3:] == ["GPU", "SOURCE", "REASON"]
+    assert row[-3:] == [gpu, "-", "no_byte_counter"]
+
+
+def test_sample_takes_one_port_of_a_device(root: str, tree: NicTree, capsys: pytest.CaptureFixture[str]) -> None:
+    tree.port("mlx5_0", {"counters/port_xmit_data": 5, "counters/port_rcv_data": 6}, port=2)
+
+    def sampled(*names: str) -> list[tuple[str, int]]:
+        run(["sample", "--root", root, "--interval", "0.1", "--json", *(f"--device={name}" for name in names)])
+        told = map(json.loads, capsys.readouterr().out.splitlines())
+        return [(each["device"], each["port"]) for each in told]
+
+    assert sampled("mlx5_0:2") == [("mlx5_0", 2)]
+    assert sampled("mlx5_0:2", "mlx5_0") == [("mlx5_0", 1), ("mlx5_0", 2)]
+    assert sampled("mlx5_0:2", "mlx5_7") == [("mlx5_0", 2), ("mlx5_7", 1)]
+    assert sampled("mlx5_0:2", "mlx5_0:2") == [("mlx5_0", 2)]
 
 
 def test_watch_without_any_device_ends_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

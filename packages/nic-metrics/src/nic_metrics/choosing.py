@@ -37,10 +37,10 @@ def choose_nics(
     *,
     gpu: str | None = None,
     cuda_index: int | None = None,
-    devices: str | Iterable[str] | None = None,
-    resolver: Callable[[], str | Iterable[str]] | None = None,
+    devices: str | Iterable[str | PortId] | None = None,
+    resolver: Callable[[], str | Iterable[str | PortId]] | None = None,
     pinned_by: AffinityPolicy | None = None,
-    busiest_of: str | Iterable[str] | None = None,
+    busiest_of: str | Iterable[str | PortId] | None = None,
 ) -> NicChoice:
     """Choose the ports to sample: those that transfers use.
 
@@ -137,7 +137,9 @@ def _by_map(
         )
     ports = affinity_map(topology, policy, min_rate_gbps=min_rate_gbps)
     if not ports:
-        return _none(NoNicReason.NO_ELIGIBLE_NIC, f"the map {policy} finds no eligible NIC")
+        usable = sum(nic.verbs is True for nic in topology.nics)
+        detail = f"{len(topology.nics)} RDMA devices, {usable} with a verbs node, and {len(topology.gpus)} GPUs"
+        return _none(NoNicReason.NO_ELIGIBLE_NIC, f"the map {policy} finds no eligible NIC among {detail}")
     if gpu not in ports:
         return _none(NoNicReason.GPU_UNKNOWN, f"the map {policy} has no GPU at {gpu}: hand it to read_topology")
     port = ports[gpu]
@@ -152,8 +154,10 @@ def _min_rate(environ: Mapping[str, str]) -> float | None:
         return None
 
 
-def _joined(names: str | Iterable[str]) -> str:
-    return names if isinstance(names, str) else ",".join(names)
+def _joined(names: str | Iterable[str | PortId]) -> str:
+    if isinstance(names, str):
+        return names
+    return ",".join(name if isinstance(name, str) else f"{name.device}:{name.port}" for name in names)
 
 
 def _chosen(ports: tuple[PortId, ...], origin: ChoiceOrigin, detail: str) -> NicChoice:

@@ -50,6 +50,8 @@ class MetricsUrl:
         Raises:
             MetricsUrlError: It isn't http(s)://HOST[:PORT][/PATH], or holds a user, which is not repeated in the message.
         """
+        if not url:
+            raise MetricsUrlError(url, "is empty")
         try:
             parts = urlsplit(url)
             port = parts.port
