@@ -84,13 +84,12 @@ def test_use_is_that_since_the_scrape_before_and_a_second_scraper_gets_the_same(
 
 
 def test_the_use_of_a_port_that_is_seen_by_half_is_marked(tree: NicTree, clock: ManualClock) -> None:
-    registry = make_registry([FIRST], root=tree.root, clock=clock)
-    clock.advance(10)
-    assert value(registry, "nic_metrics_port_lower_bound", **NAMES) == 0
     tree.write("mlx5_0", {"counters/port_xmit_data": "N/A (no PMA)\n"})
+    registry = make_registry([FIRST, SECOND], root=tree.root, clock=clock)
     clock.advance(10)
     assert value(registry, "nic_metrics_port_utilization_ratio", **NAMES) == 0.0
     assert value(registry, "nic_metrics_port_lower_bound", **NAMES) == 1
+    assert value(registry, "nic_metrics_port_lower_bound", device="mlx5_1", port="1") == 0
 
 
 def test_a_port_that_went_down_has_no_use_at_once(tree: NicTree, clock: ManualClock) -> None:
