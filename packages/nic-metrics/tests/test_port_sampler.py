@@ -368,6 +368,8 @@ def test_a_file_that_was_replaced_in_a_copied_tree_does_not_stand_still_for_ever
     for _ in range(samples_before):
         sample()
     text = {"state": "1: DOWN\n", "rate": "0 Gb/sec\n"}.get(name, "500\n")
+    # The other direction may be replaced later, or in place.
+    tree.write("mlx5_0", {other: 6 for other in words(0) if name.startswith("counters/") and other != name})
     (tree.root / "anew").write_text(text)
     (tree.root / "anew").rename(tree.root / "mlx5_0/ports/1" / name)
     reasons = {"state": UnknownReason.PORT_NOT_ACTIVE, "rate": UnknownReason.CAPACITY_UNKNOWN}
