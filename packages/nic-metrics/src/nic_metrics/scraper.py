@@ -13,7 +13,6 @@ from nic_metrics.scrape import MetricsUrl
 from nic_metrics.serving_load import ServingLoad, ServingLoadReader, ServingLoadReason
 from nic_metrics.signals import SignalReading, SignalReason
 
-
 _log = logging.getLogger(__name__)
 
 
