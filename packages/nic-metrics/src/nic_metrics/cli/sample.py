@@ -31,7 +31,8 @@ def run_sample(
     Args:
         interval: Seconds over which a sample measures, 0.1 or more.
         count: How many samples.
-        device: Look at this device only; may be given several times. Nothing of any other is read.
+        device: Look at this device only, or one of its ports, such as mlx5_0:1. May be given several times. Nothing of any other device
+            is read.
         root: What stands for /sys: the host's, mounted elsewhere, or a tree that was captured.
         json_lines: Print one JSON object for each port and sample.
     """
