@@ -8,8 +8,11 @@ from pathlib import Path
 import grpc
 import pytest
 
-from loadmonitor_proto import StreamError, WorkerFrame
+from loadmonitor_proto import RegisterRequest, RouterFrame, StreamError, WorkerFrame
 from loadmonitor_router import ConnectionState, MonitorClient
+from loadmonitor_router._clock import Signal, SystemClock
+from loadmonitor_router._link import Link
+from loadmonitor_router._stream import StreamLostError
 from loadmonitor_router.testing import ManualClock, ScriptedStream, ScriptedWorker, wire_report
 
 pytestmark = pytest.mark.usefixtures("leaves_nothing")
@@ -77,3 +80,28 @@ async def test_a_lost_stream_leaves_no_connection_open(
         async with asyncio.timeout(WAIT_SECONDS):
             while client.connection.state not in OVER or descriptors() > before:  # noqa: ASYNC110
                 await asyncio.sleep(0)
+
+
+@pytest.mark.usefixtures("no_collector")
+async def test_a_link_that_was_given_up_keeps_no_connection_while_its_loss_is_looked_at(worker: ScriptedWorker) -> None:
+    clock = SystemClock()
+    signal = Signal(clock)
+    before = descriptors()
+    with pytest.raises(StreamLostError, match="takes no frame") as loss:
+        await give_up(Link(worker.address, (), signal, clock), worker, signal, clock)
+    async with asyncio.timeout(WAIT_SECONDS):
+        while descriptors() > before:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+    assert loss.value.__traceback__ is not None
+
+
+async def give_up(link: Link, worker: ScriptedWorker, signal: Signal, clock: SystemClock) -> None:
+    until_ns = clock.monotonic_ns() + WAIT_SECONDS * 10**9
+    async with link:
+        link.start_reading(lambda _: None)
+        await link.send(RouterFrame(register=RegisterRequest(router_id="r")), until_ns, "too late")
+        await worker.accept()
+        link.abort("the Worker takes no frame")
+        while True:
+            link.check()
+            await signal.wait(until_ns)

@@ -96,9 +96,7 @@ class Link:
         tasks = [task for task in (self._connecting, self._reader) if task is not None]
         await asyncio.wait(tasks)
         for task in tasks:
-            error_of_task = None if task.cancelled() else task.exception()
-            if error_of_task is not None:  # seen already, or of no interest any more
-                clear_frames(error_of_task.__traceback__)
+            _forget_frames(task)
         await self._channel.close()
         self._reader = None
         del self._call, self._connecting, self._channel
@@ -189,3 +187,14 @@ class Link:
         if error is not None:
             raise error
         return True
+
+
+def _forget_frames(task: asyncio.Task[None]) -> None:
+    """Let go of what a task that is over had in hand; how it ended was seen already, or is of no interest any more."""
+    try:
+        error = task.exception()
+    except asyncio.CancelledError as cancelled:  # such a task keeps what it was cancelled with, and the frames of that
+        clear_frames(cancelled.__traceback__)
+    else:
+        if error is not None:
+            clear_frames(error.__traceback__)
