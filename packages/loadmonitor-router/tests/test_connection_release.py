@@ -95,6 +95,34 @@ async def test_a_link_that_was_given_up_keeps_no_connection_while_its_loss_is_lo
     assert loss.value.__traceback__ is not None
 
 
+@pytest.mark.usefixtures("no_collector")
+async def test_frames_after_the_last_one_wanted_keep_no_connection_when_a_write_had_failed(
+    worker: ScriptedWorker,
+) -> None:
+    clock = SystemClock()
+    signal = Signal(clock)
+    until_ns = clock.monotonic_ns() + WAIT_SECONDS * 10**9
+    before = descriptors()
+
+    def take(_: object) -> None:
+        raise StreamLostError("not what was wanted")
+
+    async with Link(worker.address, (), signal, clock) as link:
+        await link.send(RouterFrame(register=RegisterRequest(router_id="r")), until_ns, "too late")
+        stream = await worker.accept()
+        for number in range(1, 4):
+            await stream.report(wire_report(number))
+        stream.end(grpc.StatusCode.UNAVAILABLE, "gone")
+        while not link._call.done():
+            await link.send(RouterFrame(), until_ns, "too late")
+            await asyncio.sleep(0)
+        link.start_reading(take)
+        await signal.wait(until_ns)
+    async with asyncio.timeout(WAIT_SECONDS):
+        while descriptors() > before:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+
+
 async def give_up(link: Link, worker: ScriptedWorker, signal: Signal, clock: SystemClock) -> None:
     until_ns = clock.monotonic_ns() + WAIT_SECONDS * 10**9
     async with link:
