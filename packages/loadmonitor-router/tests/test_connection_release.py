@@ -22,11 +22,11 @@ OVER = {ConnectionState.BACKING_OFF, ConnectionState.FAILED}
 
 
 async def ends(stream: ScriptedStream) -> None:
-    stream.end()
+    await stream.end()
 
 
 async def dies(stream: ScriptedStream) -> None:
-    stream.end(grpc.StatusCode.UNAVAILABLE, "gone")
+    await stream.end(grpc.StatusCode.UNAVAILABLE, "gone")
 
 
 async def sends_an_error(stream: ScriptedStream) -> None:
@@ -112,7 +112,7 @@ async def test_frames_after_the_last_one_wanted_keep_no_connection_when_a_write_
         stream = await worker.accept()
         for number in range(1, 4):
             await stream.report(wire_report(number))
-        stream.end(grpc.StatusCode.UNAVAILABLE, "gone")
+        await stream.end(grpc.StatusCode.UNAVAILABLE, "gone")
         while not link._call.done():
             await link.send(RouterFrame(), until_ns, "too late")
             await asyncio.sleep(0)
