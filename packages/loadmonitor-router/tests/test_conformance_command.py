@@ -166,7 +166,7 @@ async def test_a_worker_that_asks_for_a_certificate_and_a_token_is_judged_when_g
     )
     assert "UNAUTHENTICATED" in tokenless[1][0]
     assert "asks for a certificate: give this router's as --tls-cert-file and --tls-key-file" in uncertified
-    assert "TLS: the Worker speaks TLS: give its CA as tls_ca_file" in plain
+    assert "TLS: the Worker speaks TLS: give its CA as --tls-ca-file" in plain
 
 
 async def test_credentials_that_cannot_be_used_are_a_usage_error(tmp_path: Path) -> None:
