@@ -428,10 +428,10 @@ async def test_a_certificate_that_has_expired_is_served_and_told_once_whether_at
 ) -> None:
     pair = ours.issue("worker", ended_days_ago=2)
     bench = await start(**tls(pair))
-    await look(bench)
     (told,) = lines(caplog) or [""]
     assert f"tls_cert_file={pair.cert} expired at 20" in told
     assert await shown(bench) == pair.cert.read_bytes()
+    await look(bench)
     ours.issue("worker")
     await look(bench)
     assert len([line for line in lines(caplog) if "expired" in line]) == 1
