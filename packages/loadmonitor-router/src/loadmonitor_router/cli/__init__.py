@@ -10,6 +10,7 @@ from importlib.metadata import version
 
 from cyclopts import App, CycloptsError
 
+from loadmonitor_router.cli._flags import in_flags
 from loadmonitor_router.cli.conformance import conformance
 from loadmonitor_router.cli.dashboard import dashboard
 from loadmonitor_router.cli.demo import demo
@@ -34,25 +35,14 @@ for _command in (watch, export, explain, conformance, dashboard, demo):
     app.command(_command)
 
 
-_FLAGS = {"report_interval_ms=": "--interval-ms ", "lease_ttl_ms=": "--lease-ttl-ms "}
-_FLAGS |= {
-    name: f"--{name.replace('_', '-')}"
-    for name in ("tls_ca_file", "tls_cert_file", "tls_key_file", "tls_server_name", "token_file")
-}
-"""How a setting is called here, by the words that start its error."""
-
-
 def run(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code."""
     try:
         code = app(arguments)
     except (CycloptsError, ConfigError) as error:
-        message = str(error)
-        for setting, flag in _FLAGS.items():
-            message = message.replace(setting, flag)
-        sys.stderr.write(f"loadmonitor: {message}\n")
+        sys.stderr.write(f"loadmonitor: {in_flags(str(error))}\n")
         return 2
     except LoadMonitorRouterError as error:
-        sys.stderr.write(f"loadmonitor: {error}\n")
+        sys.stderr.write(f"loadmonitor: {in_flags(str(error))}\n")
         return 1
     return code if isinstance(code, int) else 0

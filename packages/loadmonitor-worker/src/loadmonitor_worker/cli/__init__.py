@@ -6,6 +6,7 @@ from importlib.metadata import version
 
 from cyclopts import App, CycloptsError
 
+from loadmonitor_worker.cli._flags import in_flags
 from loadmonitor_worker.errors import LoadReporterError, MissingSettingError
 
 app: App = App(
@@ -38,27 +39,10 @@ for _name, _help in (
     _manifest.command(f"loadmonitor_worker.cli.manifest:{_name}", name=_name, help=_help)
 app.command(_manifest)
 
-_FLAGS = {
-    "mapping=": "--mapping ",
-    "dp_size=": "--dp-size ",
-    "period_ms=": "--period-ms ",
-    "timeout_seconds=": "--timeout-seconds ",
-    ", or None": "",
-}
-_FLAGS |= {
-    f"{name}=": f"--{name.replace('_', '-')} "
-    for name in ("tls_cert_file", "tls_key_file", "tls_client_ca_file", "auth_token_file")
-}
-_FLAGS |= {
-    f"{name}{sign}": f"--{name.replace('_', '-')} "
-    for name in ("max_running_requests", "max_total_num_tokens")
-    for sign in " ="
-}
-"""How a setting is called here, by the words that start its error."""
-
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code."""
+    _let_command_speak(arguments)
     try:
         code = app(arguments)
     except CycloptsError as error:
@@ -66,9 +50,17 @@ def run(arguments: Sequence[str]) -> int:
         sys.stderr.write(f"loadmonitor-worker: {error}\n")
         return 2
     except LoadReporterError as error:
-        message = str(error)
-        for setting, flag in _FLAGS.items():
-            message = message.replace(setting, flag)
-        sys.stderr.write(f"loadmonitor-worker: {message}\n")
+        sys.stderr.write(f"loadmonitor-worker: {in_flags(str(error))}\n")
         return 2 if isinstance(error, MissingSettingError) else 1
     return code if isinstance(code, int) else 0
+
+
+def _let_command_speak(arguments: Sequence[str]) -> None:
+    """Give the command that is called its own docstring for help, in place of the line that stands for it in the list."""
+    command = app
+    for name in arguments:
+        if name.startswith("-") or name not in command:
+            break
+        command = command[name]
+    if command.default_command is not None:
+        command.help = None
