@@ -132,7 +132,7 @@ async def test_the_command_judges_a_sidecar_and_has_it_shut_down() -> None:
         async with asyncio.timeout(START_SECONDS):
             address = (await sidecar.stdout.readline()).decode().removeprefix("listening on ").strip()
             clauses = [argument for clause in ("OPEN-4", "REPORT-3", "END-2") for argument in ("--clause", clause)]
-            stop = ("--shut-down", f"kill -TERM {sidecar.pid}", "--timeout", "20", "--json")
+            stop = ("--shut-down", f"kill -TERM {sidecar.pid}", "--frame-timeout-seconds", "20", "--json")
             command = (str(SCRIPTS / "loadmonitor"), "conformance", address, *clauses, *stop)
             kit = await asyncio.create_subprocess_exec(*command, stdout=PIPE, stderr=PIPE)
             out, err = await kit.communicate()

@@ -33,7 +33,7 @@ async def test_a_worker_of_the_first_version_and_a_status() -> None:
         granted = await router.receive()
         assert granted is not None
         assert granted.registered.ListFields()[-1][0].number == 2
-        stream.end(grpc.StatusCode.UNAVAILABLE, "drained")
+        await stream.end(grpc.StatusCode.UNAVAILABLE, "drained")
         assert await router.ended() is None
         assert router.status is grpc.StatusCode.UNAVAILABLE
 

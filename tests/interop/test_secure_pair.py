@@ -114,7 +114,7 @@ async def test_a_sidecar_exchanges_its_certificate_in_one_process_under_a_stream
         async with command("loadmonitor", "watch", address, "--once", "--timeout", 2) as watch:
             output, _ = await watch.communicate()
             assert watch.returncode == 1
-            assert b"the Worker speaks TLS: give its CA as tls_ca_file" in output
+            assert b"the Worker speaks TLS: give its CA as --tls-ca-file" in output
         sidecar.terminate()
         _, logged = await sidecar.communicate()
     assert b"the certificate files have changed" in logged

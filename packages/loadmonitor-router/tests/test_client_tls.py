@@ -250,7 +250,7 @@ async def test_the_token_is_read_again_at_each_dialling(clock: ManualClock, toke
         async with MonitorClient(worker.address, router_id="r", credentials=credentials, **settings):
             stream = await worker.accept()
             write(token_file, NEXT)
-            stream.end()
+            await stream.end()
             await states.until(ConnectionState.BACKING_OFF)
             await clock.advance(200)
             await worker.accept()

@@ -8,8 +8,11 @@ from pathlib import Path
 import grpc
 import pytest
 
-from loadmonitor_proto import StreamError, WorkerFrame
+from loadmonitor_proto import RegisterRequest, RouterFrame, StreamError, WorkerFrame
 from loadmonitor_router import ConnectionState, MonitorClient
+from loadmonitor_router._clock import Signal, SystemClock
+from loadmonitor_router._link import Link
+from loadmonitor_router._stream import StreamLostError
 from loadmonitor_router.testing import ManualClock, ScriptedStream, ScriptedWorker, wire_report
 
 pytestmark = pytest.mark.usefixtures("leaves_nothing")
@@ -19,11 +22,11 @@ OVER = {ConnectionState.BACKING_OFF, ConnectionState.FAILED}
 
 
 async def ends(stream: ScriptedStream) -> None:
-    stream.end()
+    await stream.end()
 
 
 async def dies(stream: ScriptedStream) -> None:
-    stream.end(grpc.StatusCode.UNAVAILABLE, "gone")
+    await stream.end(grpc.StatusCode.UNAVAILABLE, "gone")
 
 
 async def sends_an_error(stream: ScriptedStream) -> None:
@@ -77,3 +80,56 @@ async def test_a_lost_stream_leaves_no_connection_open(
         async with asyncio.timeout(WAIT_SECONDS):
             while client.connection.state not in OVER or descriptors() > before:  # noqa: ASYNC110
                 await asyncio.sleep(0)
+
+
+@pytest.mark.usefixtures("no_collector")
+async def test_a_link_that_was_given_up_keeps_no_connection_while_its_loss_is_looked_at(worker: ScriptedWorker) -> None:
+    clock = SystemClock()
+    signal = Signal(clock)
+    before = descriptors()
+    with pytest.raises(StreamLostError, match="takes no frame") as loss:
+        await give_up(Link(worker.address, (), signal, clock), worker, signal, clock)
+    async with asyncio.timeout(WAIT_SECONDS):
+        while descriptors() > before:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+    assert loss.value.__traceback__ is not None
+
+
+@pytest.mark.usefixtures("no_collector")
+async def test_frames_after_the_last_one_wanted_keep_no_connection_when_a_write_had_failed(
+    worker: ScriptedWorker,
+) -> None:
+    clock = SystemClock()
+    signal = Signal(clock)
+    until_ns = clock.monotonic_ns() + WAIT_SECONDS * 10**9
+    before = descriptors()
+
+    def take(_: object) -> None:
+        raise StreamLostError("not what was wanted")
+
+    async with Link(worker.address, (), signal, clock) as link:
+        await link.send(RouterFrame(register=RegisterRequest(router_id="r")), until_ns, "too late")
+        stream = await worker.accept()
+        for number in range(1, 4):
+            await stream.report(wire_report(number))
+        await stream.end(grpc.StatusCode.UNAVAILABLE, "gone")
+        while not link._call.done():
+            await link.send(RouterFrame(), until_ns, "too late")
+            await asyncio.sleep(0)
+        link.start_reading(take)
+        await signal.wait(until_ns)
+    async with asyncio.timeout(WAIT_SECONDS):
+        while descriptors() > before:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+
+
+async def give_up(link: Link, worker: ScriptedWorker, signal: Signal, clock: SystemClock) -> None:
+    until_ns = clock.monotonic_ns() + WAIT_SECONDS * 10**9
+    async with link:
+        link.start_reading(lambda _: None)
+        await link.send(RouterFrame(register=RegisterRequest(router_id="r")), until_ns, "too late")
+        await worker.accept()
+        link.abort("the Worker takes no frame")
+        while True:
+            link.check()
+            await signal.wait(until_ns)

@@ -5,10 +5,14 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from functools import partial
 
 import pytest
 
-from loadmonitor_router.discovery import RouterDiscovery, parse_worker_list
+from loadmonitor_router._redaction import without_password
+from loadmonitor_router.config import normalize_address
+from loadmonitor_router.discovery import RouterDiscovery, parse_discovery, parse_worker_list
+from loadmonitor_router.discovery.targets import worker_target
 from loadmonitor_router.errors import ConfigError, WorkerListError
 from loadmonitor_router.reports import WorkerType
 from loadmonitor_router.snapshot import WorkerTarget
@@ -209,3 +213,29 @@ def test_a_label_that_is_no_port_is_named(label: str) -> None:
     entry = smg("http://127.0.0.1:1", labels={"loadmonitor_port": label})
     with pytest.raises((ConfigError, WorkerListError), match="port"):
         parse_worker_list(body(entry), 50_061)
+
+
+async def test_a_password_in_an_address_is_never_told(clock: ManualClock) -> None:
+    texts = []
+    for attempt in (
+        partial(RouterDiscovery, "ftp://me:hush@router"),
+        partial(RouterDiscovery, "http://me:hush@router:port"),
+        partial(parse_discovery, "redis:http://me:hush@router"),
+        partial(worker_target, "ftp://me:hush@10.0.0.1:30000", 50_061),
+        partial(normalize_address, "me:hush@10.0.0.1:30000"),
+        partial(parse_worker_list, b'{"workers": [{"url": "http://me:hush@10.0.0.1:1"}]}', 50_061),
+    ):
+        with pytest.raises((ConfigError, WorkerListError)) as caught:
+            attempt()
+        texts.append(str(caught.value))
+    async with aclosing(RouterDiscovery("http://me:hush@127.0.0.1:1", clock=clock)) as discovery:
+        news = asyncio.ensure_future(anext(discovery, None))
+        await clock.timer_within(2_000)
+        texts.append(discovery.last_error or "")
+    await news
+    assert not [text for text in texts if "hush" in text or "***@" not in text]
+
+
+def test_a_rank_at_the_end_of_an_address_is_no_password() -> None:
+    assert without_password("http://10.0.0.1:30000@3") == "http://10.0.0.1:30000@3"
+    assert without_password("http://me@10.0.0.1:30000@3, http://b") == "http://***@10.0.0.1:30000@3, http://b"

@@ -35,7 +35,7 @@ async def play(stream: ScriptedStream, misbehave: str) -> None:
     if misbehave == "acknowledge twice":
         await stream.acknowledge()
     elif misbehave == "abort":
-        stream.end(grpc.StatusCode.INTERNAL, "bang")
+        await stream.end(grpc.StatusCode.INTERNAL, "bang")
     else:
         await stream.fail(misbehave)
 

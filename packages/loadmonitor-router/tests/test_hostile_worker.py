@@ -69,6 +69,6 @@ async def test_a_report_beyond_four_megabytes_ends_its_stream_and_is_not_kept(cl
         with suppress(grpc.aio.BaseError):  # the stream may end before all of it was written
             await stream.report(wire_report(1, last_error="x" * 5_000_000))
         lost = await states.until(ConnectionState.BACKING_OFF)
-        stream.end()
+        await stream.end()
         assert client.connection.received == 0
     assert "RESOURCE_EXHAUSTED" in (lost.last_error or "")

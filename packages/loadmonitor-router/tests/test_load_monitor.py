@@ -414,7 +414,7 @@ async def test_a_worker_that_grants_too_long_an_interval_is_named_once_in_the_lo
             assert snapshot.fresh_load(url(0)) is not None
             clock.move(3_000)
             assert "the Worker grants a report every 2000 ms" in (monitor.snapshot().workers[url(0)].reason or "")
-            stream.end()
+            await stream.end()
             while registered((snapshot := await monitor.changed(snapshot.version)).workers[url(0)]):
                 pass
             clock.move(5_000)

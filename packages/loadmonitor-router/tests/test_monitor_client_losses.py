@@ -197,7 +197,7 @@ async def test_a_good_spell_makes_the_next_delay_short_again(clock: ManualClock,
     async with Watched(worker.address, clock) as client:
         for _ in range(4):
             stream = await worker.accept()
-            stream.end()
+            await stream.end()
             await client.becomes(ConnectionState.BACKING_OFF)
             delay = await pass_backoff(client, clock)
         assert delay >= 800
@@ -205,7 +205,7 @@ async def test_a_good_spell_makes_the_next_delay_short_again(clock: ManualClock,
         await stream.acknowledge()
         await client.becomes(ConnectionState.REGISTERED)
         clock.move(5_000)
-        stream.end()
+        await stream.end()
         lost = await client.becomes(ConnectionState.BACKING_OFF)
         assert lost.last_error is not None
         assert lost.last_error.startswith("the Worker ended the stream")
@@ -288,7 +288,7 @@ async def test_the_same_loss_is_logged_once_and_not_every_five_seconds(
 ) -> None:
     async with Watched(worker.address, clock) as client:
         for _ in range(5):
-            (await worker.accept()).end(grpc.StatusCode.INTERNAL, "Received RST_STREAM with error code 2")
+            await (await worker.accept()).end(grpc.StatusCode.INTERNAL, "Received RST_STREAM with error code 2")
             await client.becomes(ConnectionState.BACKING_OFF)
             await pass_backoff(client, clock)
     assert [record.message for record in caplog.records if "lost" in record.message] == [
@@ -377,7 +377,7 @@ async def test_closing_before_anything_has_happened_is_immediate(clock: ManualCl
 
 async def test_closing_while_backing_off_is_immediate(clock: ManualClock, worker: ScriptedWorker) -> None:
     async with Watched(worker.address, clock) as client:
-        (await worker.accept()).end()
+        await (await worker.accept()).end()
         await client.becomes(ConnectionState.BACKING_OFF)
     assert client.connection.state is ConnectionState.CLOSED
     assert client.connection.reconnects == 0

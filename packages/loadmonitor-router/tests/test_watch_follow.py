@@ -69,7 +69,7 @@ async def test_reports_losses_and_aging_are_news_and_growing_ages_are_not(clock:
         clock.move(100)
         stale = await recorder.next()
         assert stale == (worker.address, Freshness.STALE, "3020 ms old, fresh is up to 3000 ms")
-        stream.end()
+        await stream.end()
         assert await recorder.next() == (worker.address, Freshness.MISSING, "the Worker ended the stream")
         clock.move(200)
         await (await accepted(worker)).report(wire_report(2))

@@ -15,6 +15,7 @@ from loadmonitor_router import (
     Receipt,
     WorkerReport,
     WorkerState,
+    cli,
     decode_report,
 )
 from loadmonitor_router.cli import _text
@@ -258,3 +259,11 @@ def test_without_workers_the_drawing_says_so_and_why(width: int) -> None:
     with console.capture() as captured:
         console.print(_render([], "no server\x1b answers", width=width))
     assert captured.get().splitlines() == ["no workers known", "no server\\x1b answers"]
+
+
+def test_a_reason_names_the_flags_of_the_command(clock: ManualClock, capsys: pytest.CaptureFixture[str]) -> None:
+    lost = connection(ConnectionState.BACKING_OFF, "TLS: the Worker speaks TLS: give its CA as tls_ca_file")
+    (row,) = rows(view("w:1", lost, None, clock))
+    assert row.reason == "TLS: the Worker speaks TLS: give its CA as --tls-ca-file"
+    assert cli.run(["conformance", "127.0.0.1:1", "--tls-ca-file", "/absent.pem", "--token-file", "/absent"]) == 2
+    assert "--tls-ca-file=/absent.pem can't be used" in capsys.readouterr().err

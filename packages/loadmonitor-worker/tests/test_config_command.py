@@ -6,6 +6,7 @@ from dataclasses import fields
 import pytest
 from worker_process import run, serving
 
+from loadmonitor_worker import cli
 from loadmonitor_worker.cli._settings import ServeFlags, SidecarConfig, SourceFlags
 from loadmonitor_worker.settings import variable_of
 
@@ -129,3 +130,11 @@ def test_no_source_is_a_usage_error() -> None:
         assert (
             "no value for source: give the flag --source or the environment variable LOADMONITOR_SOURCE" in ended.stderr
         )
+
+
+def test_a_password_in_an_address_is_never_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    for url in ("http://me:hush@127.0.0.1:30000", "http://me:hush@127.0.0.1:99999999"):
+        assert cli.run(["config", "--source", "sglang-http", "--engine-url", url, "--show-origin"]) == 2
+        printed = capsys.readouterr()
+        assert "hush" not in printed.out + printed.err
+        assert "http://***@127.0.0.1" in printed.out

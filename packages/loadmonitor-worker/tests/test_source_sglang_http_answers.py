@@ -13,6 +13,7 @@ from loadmonitor_worker._verdict import Attempt, ReportStatus, judge
 from loadmonitor_worker.errors import InvalidSnapshotError, SourceError, SourceUnavailableError
 from loadmonitor_worker.snapshot import RankSnapshot
 from loadmonitor_worker.sources import HttpReason
+from loadmonitor_worker.sources._sglang_fields import to_rank_snapshot, to_sglang_fields
 from loadmonitor_worker.sources._v1_loads import LoadsAnswer, parse_loads
 
 RECEIVED = 1_700_000_005_678
@@ -377,3 +378,12 @@ def test_any_json_gives_ranks_or_a_source_error(value: object) -> None:
 def test_any_bytes_give_a_source_error(content: bytes) -> None:
     with pytest.raises(SourceError):
         parse(content)
+
+
+def test_a_ratio_above_one_is_none_as_it_is_none_among_metrics() -> None:
+    with pytest.raises(InvalidSnapshotError, match=r"token_usage of rank 0 is 1\.7, above 1") as caught:
+        to_rank_snapshot(to_sglang_fields(full(0)) | {"token_usage": 1.7})
+    assert (caught.value.dp_rank, caught.value.field) == (0, "token_usage")
+    assert to_rank_snapshot(to_sglang_fields(full(0)) | {"cache_hit_rate": 87.5}).cache_hit_rate is None
+    at_most = to_rank_snapshot(to_sglang_fields(full(0)) | {"token_usage": 1, "cache_hit_rate": 1, "utilization": 1.7})
+    assert (at_most.token_usage, at_most.cache_hit_rate, at_most.utilization) == (1, 1, 1.7)

@@ -12,6 +12,7 @@ from worker_bench import Bench
 from worker_process import COMMAND, WAIT_SECONDS, run, running, serving, stopped
 
 from loadmonitor_proto import ReportStatus as Status
+from loadmonitor_worker import cli
 from loadmonitor_worker.sources import SglangShmWriter, SyntheticSource
 
 
@@ -58,7 +59,7 @@ async def test_a_taken_port_ends_serve_with_one_line(bench: Bench) -> None:
     assert ended.stderr.splitlines() == [
         (
             f"loadmonitor-worker: can't listen on 127.0.0.1:{port}: "
-            "another process listens on that port; stop it or choose another port"
+            "another process listens on that port, or this one already does; stop that or choose another port"
         )
     ]
 
@@ -167,3 +168,10 @@ def test_help_says_what_each_command_is_for() -> None:
     shown = run("--help").stdout
     for words in ("Report the load of an engine", "Say hop by hop", "Publish a made-up load"):
         assert words in shown
+
+
+def test_a_command_s_help_says_more_than_the_list_of_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["serve", "--help"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "Each flag has an environment variable, LOADMONITOR_ and its name in capitals" in shown
+    assert "such as LOADMONITOR_HTTP_LISTEN" in shown

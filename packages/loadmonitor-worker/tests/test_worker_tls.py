@@ -5,6 +5,7 @@ import json
 import logging
 import socket
 import ssl
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import grpc
 import grpc.aio
 import pytest
 from certificates import Authority, Pair
+from cryptography import x509
 from worker_bench import Bench, Router, StartBench
 from worker_process import run, running
 
@@ -23,9 +25,12 @@ from loadmonitor_worker import (
     CredentialFileError,
     ReporterConfig,
     SettingError,
+    cli,
     start_load_reporter,
 )
 from loadmonitor_worker._tls import CertificateCache
+from loadmonitor_worker._validity import not_after
+from loadmonitor_worker.cli._flags import log_in_flags
 from loadmonitor_worker.config import is_loopback
 from loadmonitor_worker.testing import FakeSource, ManualClock
 
@@ -397,7 +402,7 @@ def test_a_file_that_serve_cannot_use_is_one_line_with_its_flag(ours: Authority)
     )
     half = run(*serve)
     assert half.returncode == 2
-    assert "(--tls-key-file) needs tls_cert_file: give both" in half.stderr
+    assert "(--tls-key-file) needs --tls-cert-file: give both" in half.stderr
 
 
 async def test_a_handshake_forges_no_line_of_the_log_of_serve(ours: Authority) -> None:
@@ -416,3 +421,67 @@ async def test_a_handshake_forges_no_line_of_the_log_of_serve(ours: Authority) -
         assert process.stderr is not None
         logged = (await process.stderr.read()).decode().splitlines()
     assert [json.loads(line)["message"] for line in logged] == ["closing: 0 routers are told"]
+
+
+async def test_a_certificate_that_has_expired_is_served_and_told_once_whether_at_the_start_or_when_exchanged(
+    start: StartBench, ours: Authority, caplog: pytest.LogCaptureFixture
+) -> None:
+    pair = ours.issue("worker", ended_days_ago=2)
+    bench = await start(**tls(pair))
+    (told,) = lines(caplog) or [""]
+    assert f"tls_cert_file={pair.cert} expired at 20" in told
+    assert await shown(bench) == pair.cert.read_bytes()
+    await look(bench)
+    ours.issue("worker")
+    await look(bench)
+    assert len([line for line in lines(caplog) if "expired" in line]) == 1
+    ours.issue("worker", ended_days_ago=1)
+    await look(bench)
+    await look(bench)
+    assert len([line for line in lines(caplog) if "expired" in line]) == 2
+
+
+def test_a_certificate_that_expires_while_it_is_served_is_told_once(
+    ours: Authority, caplog: pytest.LogCaptureFixture
+) -> None:
+    pair = ours.issue("worker")
+    now = [time.time()]
+    cache = CertificateCache(pair.cert, pair.key, None, lambda: now[0])
+    cache.refresh()
+    assert lines(caplog) == []
+    now[0] += 366 * 86_400
+    cache.refresh()
+    cache.refresh()
+    (told,) = lines(caplog)
+    assert "expired at" in told
+
+
+def test_the_end_of_a_certificate_is_read_in_both_forms_of_a_time(ours: Authority) -> None:
+    for years in (1, 40):  # from 2050 on a time has four digits of its year
+        pair = ours.issue("worker", ended_days_ago=-365 * years)
+        certificate = x509.load_pem_x509_certificate(pair.cert.read_bytes())
+        assert not_after(pair.cert.read_bytes()) == certificate.not_valid_after_utc
+    assert not_after(b"none") is None
+    assert not_after(b"-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----") is None
+
+
+def test_check_names_an_expired_certificate_and_fails(
+    ours: Authority, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pair = ours.issue("worker")
+    monkeypatch.setenv("LOADMONITOR_TLS_CERT_FILE", str(pair.cert))
+    monkeypatch.setenv("LOADMONITOR_TLS_KEY_FILE", str(pair.key))
+    assert cli.run(["check", "--source", "synthetic"]) == 0
+    assert "ok    tls" in capsys.readouterr().out
+    ours.issue("worker", ended_days_ago=1)
+    assert cli.run(["check", "--source", "synthetic"]) == 1
+    assert f"fail  tls        --tls-cert-file {pair.cert} expired at" in capsys.readouterr().out
+
+
+def test_errors_and_log_lines_of_the_command_name_flags_and_no_settings(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["serve", "--source", "synthetic", "--listen", "0.0.0.0:0", "--auth-token-file", "t"]) == 2
+    told = capsys.readouterr().err
+    assert "give --tls-cert-file and --tls-key-file too" in told
+    record = logging.makeLogRecord({"msg": "give tls_cert_file and %s (host)", "args": ("127.0.0.1",)})
+    assert log_in_flags(record)
+    assert record.getMessage() == "give --tls-cert-file and 127.0.0.1 (--listen)"

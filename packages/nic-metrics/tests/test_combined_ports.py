@@ -79,9 +79,19 @@ def test_the_busiest_is_the_sample_itself() -> None:
     assert busiest(samples) is samples[1]
 
 
+def test_a_busiest_port_beside_one_that_is_seen_by_half_is_a_lower_bound() -> None:
+    half = Utilization(0.0, None, None, 0.0, LINK, "counters", Direction.TX)
+    for samples in ([rail(0.0, 0.0), half], [half, rail(0.0, 0.0)]):
+        assert busiest(samples).missing is Direction.TX
+    assert busiest([half, rail(0.9, 0.0)]) == rail(0.9, 0.0)._replace(missing=Direction.TX)
+
+
 utilizations = st.one_of(
     st.builds(rail, st.floats(0, 1), st.floats(0, 1), st.sampled_from([LINK, 2 * LINK])),
     st.builds(Utilization, st.none(), st.sampled_from(UnknownReason)),
+    st.builds(
+        lambda share: Utilization(share, None, None, share * LINK, LINK, "counters", Direction.TX), st.floats(0, 1)
+    ),
 )
 
 
@@ -96,3 +106,4 @@ def test_no_combination_is_outside_0_to_1_or_idle_without_every_port_measured_id
             assert all(sample.value == 0 for sample in up)
         if up and all(sample.value is not None for sample in up):
             assert combined.value is not None
+            assert combined.missing == next((sample.missing for sample in up if sample.missing is not None), None)

@@ -54,6 +54,12 @@ def test_every_port_is_listed_with_the_gpus_that_it_is_nearest_to(
     ]
 
 
+def test_a_rate_that_cannot_be_read_has_a_reason_too(tree: TopologyTree, capsys: pytest.CaptureFixture[str]) -> None:
+    (tree.sys / "class/infiniband/mlx5_0/ports/1/rate").unlink()
+    assert printed(capsys, tree)[1].endswith("rate: unreadable")
+    assert json.loads(printed(capsys, tree, "--json")[0])["reason"] == "rate_unreadable"
+
+
 def test_topo_shows_distances_and_what_each_policy_gives(
     tree: TopologyTree, capsys: pytest.CaptureFixture[str]
 ) -> None:

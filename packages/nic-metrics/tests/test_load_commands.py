@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from metrics_server import metrics, sends, serving
 from nic_tree import NicTree
+from topology_tree import TopologyTree
 
 from nic_metrics import METRICS_URL_VARIABLE
 from nic_metrics.cli import run
@@ -149,7 +150,10 @@ def test_load_of_a_nic_that_cannot_be_seen_is_unknown_in_json(
     [
         (["--device", "mlx5_0:x"], "'mlx5_0:x' in 'mlx5_0:x' is no port"),
         (["--device", "../mlx5_0"], "is no port"),
-        (["--device", "mlx5_0", "--interval", "0"], "--interval 0 is not above 0 and at most 60"),
+        (["--device", "mlx5_0", "--interval", "0"], "--interval 0 is not allowed: a number from 0.1 to 60 is"),
+        (["--device", "mlx5_0", "--interval", "61"], "--interval 61 is not allowed"),
+        (["--cuda-index", "-1"], "--cuda-index -1 is below 0"),
+        (["--url", "http://user:secret@127.0.0.1/"], "nic-metrics: the address holds a user or a password: give"),
         (["--url", "nonsense"], "is not an address of http or https"),
         (["--url", "http://127.0.0.1:1/", "--timeout", "nan"], "--timeout nan is not a finite number above 0"),
     ],
@@ -170,6 +174,36 @@ def test_load_takes_the_nic_from_the_environment_and_says_when_that_names_none(
     monkeypatch.setenv("UCX_NET_DEVICES", "mlx5_0:1")
     assert run(["load", *flags]) == 0
     assert "mlx5_0:1 0.000 by counters" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("pin", "flags", "port"),
+    [
+        ("mlx5_1:1,mlx5_0:1", ["--cuda-index", "1"], "mlx5_0"),
+        ("mlx5_0:1,mlx5_1:1", ["--cuda-index", "1"], "mlx5_1"),
+        ("auto", ["--gpu", "0000:20:00.0"], "mlx5_1"),
+    ],
+)
+def test_load_follows_every_form_of_the_pin_in_a_captured_tree(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    pin: str,
+    flags: list[str],
+    port: str,
+) -> None:
+    machine = TopologyTree(tmp_path)
+    for number, (name, root, address) in enumerate(
+        (("mlx5_0", "pci0000:00", "0000:0f:00.0"), ("mlx5_1", "pci0000:10", "0000:1f:00.0"))
+    ):
+        machine.nic(name, root, address)
+        machine.gpu(root, f"0000:{number + 1}0:00.0")
+        NicTree(machine.sys / "class/infiniband").write(
+            name, {"counters/port_xmit_data": 1, "counters/port_rcv_data": 1}
+        )
+    monkeypatch.setenv("MX_RDMA_NIC_PIN", pin)
+    assert run(["load", "--root", str(machine.sys), "--interval", "0.15", *flags]) == 0
+    assert f"{port}:1 0.000 by counters" in capsys.readouterr().out
 
 
 def test_load_without_a_nic_is_the_engine_s(capsys: pytest.CaptureFixture[str]) -> None:

@@ -66,6 +66,13 @@ def test_devices_that_the_caller_names_are_taken_whatever_the_environment_says(d
     assert (choice.ports, choice.origin, choice.reason) == ((PortId("mlx5_7"),), ChoiceOrigin.CALLER, None)
 
 
+def test_ports_may_be_given_as_they_are() -> None:
+    ports = [PortId("mlx5_9", 2), PortId("mlx5_0")]
+    assert choose_nics(MACHINE, {}, devices=ports).ports == tuple(ports)
+    assert choose_nics(MACHINE, {}, resolver=lambda: ports).ports == tuple(ports)
+    assert choose_nics(MACHINE, {}, busiest_of=[*ports, "mlx5_1:1"]).ports == (*ports, PortId("mlx5_1"))
+
+
 def test_a_resolver_is_asked_now_and_gives_rails() -> None:
     choice = choose_nics(MACHINE, {"MX_RDMA_NIC_PIN": "auto"}, resolver=lambda: ["mlx5_0:1", "mlx5_1:2"])
     assert choice.ports == (PortId("mlx5_0"), PortId("mlx5_1", 2))
@@ -147,7 +154,9 @@ def test_a_gpu_may_be_written_as_nvml_does() -> None:
 def test_where_no_nic_is_eligible_ucx_list_stays() -> None:
     bare = Topology(MACHINE.gpus, (nic("mlx5_bond_0", ()),))
     pin = {"MX_RDMA_NIC_PIN": "auto"}
-    assert choose_nics(bare, pin, gpu=GPUS[0]).reason is NoNicReason.NO_ELIGIBLE_NIC
+    choice = choose_nics(bare, pin, gpu=GPUS[0])
+    assert choice.reason is NoNicReason.NO_ELIGIBLE_NIC
+    assert choice.detail.endswith("finds no eligible NIC among 1 RDMA devices, 1 with a verbs node, and 4 GPUs")
     listed = choose_nics(bare, pin | {"UCX_NET_DEVICES": "mlx5_bond_0:1"}, gpu=GPUS[0])
     assert listed.ports == (PortId("mlx5_bond_0"),)
 

@@ -62,8 +62,9 @@ def test_what_is_unknown_has_no_series_and_a_reason(tree: NicTree, clock: Manual
     clock.advance(15)
     text = generate_latest(registry).decode()
     series = [line.partition(" ")[0] for line in text.splitlines() if 'device="mlx5_1"' in line]
-    assert len(series) == len(UnknownReason)
-    assert all(each.startswith("nic_metrics_port_unknown{") for each in series)
+    assert series[0].startswith("nic_metrics_port_lower_bound{")
+    assert len(series[1:]) == len(UnknownReason)
+    assert all(each.startswith("nic_metrics_port_unknown{") for each in series[1:])
     assert 'nic_metrics_port_unknown{device="mlx5_1",port="1",reason="counter_saturated"} 1.0\n' in text
     assert sum(line.endswith(" 1.0") and "port_unknown" in line for line in text.splitlines()) == 1
 
@@ -80,6 +81,15 @@ def test_use_is_that_since_the_scrape_before_and_a_second_scraper_gets_the_same(
     assert value(registry, name, **NAMES) == 0.5
     clock.advance(10)
     assert value(registry, name, **NAMES) == 0.0
+
+
+def test_the_use_of_a_port_that_is_seen_by_half_is_marked(tree: NicTree, clock: ManualClock) -> None:
+    tree.write("mlx5_0", {"counters/port_xmit_data": "N/A (no PMA)\n"})
+    registry = make_registry([FIRST, SECOND], root=tree.root, clock=clock)
+    clock.advance(10)
+    assert value(registry, "nic_metrics_port_utilization_ratio", **NAMES) == 0.0
+    assert value(registry, "nic_metrics_port_lower_bound", **NAMES) == 1
+    assert value(registry, "nic_metrics_port_lower_bound", device="mlx5_1", port="1") == 0
 
 
 def test_a_port_that_went_down_has_no_use_at_once(tree: NicTree, clock: ManualClock) -> None:

@@ -177,6 +177,24 @@ def test_a_direction_that_cannot_be_read_is_told(one: Fleet) -> None:
     signal.close()
 
 
+@pytest.mark.parametrize("combine", [combine_rails, busiest])
+@pytest.mark.parametrize("file", ["port_xmit_data", "port_rcv_data"])
+def test_a_port_that_is_seen_by_half_is_never_idle(two: Fleet, combine: Combine, file: str) -> None:
+    (two.tree.root / "mlx5_1/ports/1/counters" / file).unlink()
+    signal = two.signal(combine)
+    two.sent[A] += LINK // 400
+    two.tree.write("mlx5_0", {"counters/port_xmit_data": two.sent[A], "counters/port_rcv_data": two.sent[A]})
+    two.clock.advance(1)
+    reading = signal.read()
+    assert (reading.value, reading.reason) == (None, SignalReason.ONE_DIRECTION)
+    assert reading.detail.endswith(f", at least: {'tx' if 'xmit' in file else 'rx'} can't be read")
+    two.sent[A] += LINK // 16
+    two.tree.write("mlx5_0", {"counters/port_xmit_data": two.sent[A], "counters/port_rcv_data": two.sent[A]})
+    two.clock.advance(1)
+    assert signal.read().value == (0.25 if combine is busiest else 0.125)
+    signal.close()
+
+
 def test_what_was_chosen_is_measured(two: Fleet) -> None:
     for choice, load in (
         (choose_nics(Topology((), ()), {}, devices="mlx5_0:1,mlx5_1:1"), 0.25),

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -355,6 +356,36 @@ def test_a_device_that_was_replaced_under_its_name_is_not_compared_with_the_old_
     monkeypatch.setattr(os, "pread", pread)
     assert sample().reason is UnknownReason.SOURCE_CHANGED
     assert sample().value == 0.0
+
+
+@pytest.mark.parametrize("samples_before", [1, 4])
+@pytest.mark.parametrize("name", ["counters/port_xmit_data", "counters/port_rcv_data", "state", "rate"])
+def test_a_file_that_was_replaced_in_a_copied_tree_does_not_stand_still_for_ever(
+    tree: NicTree, sampled: Callable[[PortId], Sampled], samples_before: int, name: str
+) -> None:
+    tree.port("mlx5_0", words(5, 5))
+    sample = sampled(MLX5)
+    for _ in range(samples_before):
+        sample()
+    text = {"state": "1: DOWN\n", "rate": "0 Gb/sec\n"}.get(name, "500\n")
+    # The other direction may be replaced later, or in place.
+    tree.write("mlx5_0", {other: 6 for other in words(0) if name.startswith("counters/") and other != name})
+    (tree.root / "anew").write_text(text)
+    (tree.root / "anew").rename(tree.root / "mlx5_0/ports/1" / name)
+    reasons = {"state": UnknownReason.PORT_NOT_ACTIVE, "rate": UnknownReason.CAPACITY_UNKNOWN}
+    assert sample().reason is reasons.get(name, UnknownReason.SOURCE_CHANGED)
+
+
+@pytest.mark.parametrize("samples_before", [1, 4])
+def test_a_device_that_was_removed_from_a_copied_tree_is_missing(
+    tree: NicTree, sampled: Callable[[PortId], Sampled], samples_before: int
+) -> None:
+    tree.port("mlx5_0", words(5, 5))
+    sample = sampled(MLX5)
+    for _ in range(samples_before):
+        sample()
+    shutil.rmtree(tree.root / "mlx5_0")
+    assert sample().reason is UnknownReason.PORT_MISSING
 
 
 def test_d25_two_quick_samples_are_one_window(tree: NicTree, sampled: Callable[[PortId], Sampled]) -> None:

@@ -12,6 +12,7 @@ from nic_tree import ManualClock
 from nic_metrics import (
     MetricsUrlError,
     ScrapeProblem,
+    ServingLoad,
     ServingLoadReader,
     ServingLoadReason,
     ServingLoadScraper,
@@ -114,7 +115,30 @@ def test_a_scrape_that_fails_leaves_the_answer_before_it_standing_and_says_so() 
         signal.close()
 
 
-def test_an_engine_that_is_not_there_then_loads_then_serves_is_unknown_until_it_serves() -> None:
+def test_a_reader_of_somebody_else_s_that_raises_neither_ends_the_thread_nor_floods_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class Broken(ServingLoadReader):
+        def read(self, text: bytes, content_type: str = "") -> ServingLoad:
+            raise RuntimeError(f"{len(text)} bytes of {content_type}")
+
+    with serving(sends(loaded(0.25))) as server:
+        signal = scraper(server, reader=Broken(), interval_seconds=BRIEF)
+        assert signal.read().reason == SignalReason.NOT_YET
+        (thread,) = scrape_threads()
+        server.wait_for_requests(3)
+        reading = signal.read()
+        assert (reading.value, reading.reason) == (None, SignalReason.FAILED)
+        assert reading.detail.startswith("RuntimeError(")
+        assert scrape_threads() == [thread]
+        signal.close()
+        wait_for_end([thread])
+    assert [record.getMessage() for record in caplog.records] == [
+        "load unknown: reading the metrics failed, which is logged only once"
+    ]
+
+
+def test_e17_an_engine_that_is_not_there_then_loads_then_serves_is_unknown_until_it_serves() -> None:
     with serving() as server:
         pass
     gone = scraper(server)

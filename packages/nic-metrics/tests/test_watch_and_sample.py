@@ -6,11 +6,13 @@ import pty
 import signal
 import subprocess
 import sysconfig
+from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 
 import pytest
 from nic_tree import ManualClock, NicTree
+from topology_tree import TopologyTree
 
 from nic_metrics import Direction, PortId, UnknownReason, Utilization, read_port
 from nic_metrics.cli import run
@@ -96,10 +98,10 @@ def test_json_has_the_keys_that_were_promised_and_null_for_unknown(capsys: pytes
 
 def test_a_table_has_bars_for_what_is_known_and_dashes_for_the_rest(tree: NicTree) -> None:
     tree.write("mlx5_10", {"rate": "400 Gb/s\n"}, port=2)
-    rows = table_rows(USES, {port: read_port(port, tree.root) for port in USES})
+    rows = table_rows(USES, {port: read_port(port, tree.root) for port in USES}, {"mlx5_0": (0, 1)})
     assert rows == [
-        ("mlx5_0", "1", "400 NDR", "ACTIVE", "█████▋···  251.2", "▎········   12.0", "0.63", "counters_ext", ""),
-        ("mlx5_10", "2", "400", "-", "-", "-", "-", "counters", "counter_saturated"),
+        ("mlx5_0", "1", "400 NDR", "ACTIVE", "█████▋···  251.2", "▎········   12.0", "0.63", "0,1", "counters_ext", ""),
+        ("mlx5_10", "2", "400", "-", "-", "-", "-", "-", "counters", "counter_saturated"),
     ]
 
 
@@ -215,21 +217,27 @@ def test_watch_is_silent_when_its_reader_leaves(root: str) -> None:
         assert watch.stderr.read() == ""
 
 
-@pytest.mark.parametrize("dmon", [False, True])
-def test_watch_draws_a_table_on_a_terminal_unless_lines_are_asked_for(root: str, *, dmon: bool) -> None:
+def drawn(root: str, *arguments: str, until: Callable[[bytes], bool]) -> bytes:
+    """What `watch` writes to a terminal until it is interrupted."""
     ours, theirs = pty.openpty()
-    with watching(root, *(["--dmon"] if dmon else []), stdout=theirs) as watch:
+    with watching(root, *arguments, stdout=theirs) as watch:
         os.close(theirs)
         shown = b""
-        while shown.count(b"mlx5_1") < 2:
+        while not until(shown):
             shown += os.read(ours, 4096)
         watch.send_signal(signal.SIGINT)
         while _more(ours):
             pass
         assert watch.wait(BOUND_SECONDS) == 130
     os.close(ours)
-    drawn, titled = shown.count(b"\x1b[H\x1b[J"), shown.count(b"DEVICE")
-    assert (drawn, titled) == (0, 1) if dmon else drawn >= titled >= 2
+    return shown
+
+
+@pytest.mark.parametrize("dmon", [False, True])
+def test_watch_draws_a_table_on_a_terminal_unless_lines_are_asked_for(root: str, *, dmon: bool) -> None:
+    shown = drawn(root, *(["--dmon"] if dmon else []), until=lambda shown: shown.count(b"mlx5_1") >= 2)
+    redrawn, titled = shown.count(b"\x1b[H\x1b[J"), shown.count(b"DEVICE")
+    assert (redrawn, titled) == (0, 1) if dmon else redrawn >= titled >= 2
     assert "·········".encode() in shown or dmon
 
 
@@ -239,6 +247,33 @@ def _more(terminal: int) -> bytes:
     except OSError:
         # What Linux answers when the other side has gone.
         return b""
+
+
+@pytest.mark.parametrize(("flags", "gpu"), [([], "0"), (["--device", "mlx5_0"], "-")])
+def test_watch_says_which_gpus_a_device_is_near_to_unless_others_may_not_be_looked_at(
+    tmp_path: Path, flags: list[str], gpu: str
+) -> None:
+    machine = TopologyTree(tmp_path)
+    machine.nic("mlx5_0", "pci0000:00", "0000:0f:00.0")
+    machine.gpu("pci0000:00", "0000:10:00.0")
+    shown = drawn(str(machine.sys), *flags, until=lambda shown: b"no_byte_counter" in shown)
+    titles, row = (line.split() for line in shown.decode().split("\r\n")[:2])
+    assert titles[-3:] == ["GPU", "SOURCE", "REASON"]
+    assert row[-3:] == [gpu, "-", "no_byte_counter"]
+
+
+def test_sample_takes_one_port_of_a_device(root: str, tree: NicTree, capsys: pytest.CaptureFixture[str]) -> None:
+    tree.port("mlx5_0", {"counters/port_xmit_data": 5, "counters/port_rcv_data": 6}, port=2)
+
+    def sampled(*names: str) -> list[tuple[str, int]]:
+        run(["sample", "--root", root, "--interval", "0.1", "--json", *(f"--device={name}" for name in names)])
+        told = map(json.loads, capsys.readouterr().out.splitlines())
+        return [(each["device"], each["port"]) for each in told]
+
+    assert sampled("mlx5_0:2") == [("mlx5_0", 2)]
+    assert sampled("mlx5_0:2", "mlx5_0") == [("mlx5_0", 1), ("mlx5_0", 2)]
+    assert sampled("mlx5_0:2", "mlx5_7") == [("mlx5_0", 2), ("mlx5_7", 1)]
+    assert sampled("mlx5_0:2", "mlx5_0:2") == [("mlx5_0", 2)]
 
 
 def test_watch_without_any_device_ends_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,15 +6,16 @@ grpc.aio has habits that this module keeps from its caller:
   time-out.
 - A write on a call that the peer has ended fails, and from then on `read()` fails too, although frames wait unread:
   the error frame that says why, for one. Iteration still delivers them, so that is how frames are read, and a failed
-  write isn't a loss by itself: what counts is what the reading task comes to.
+  write isn't a loss by itself: what counts is what the reading task comes to. Such a call can't be cancelled any more, and
+  keeps its connection until its last frame is read.
 - A call that is over still owns tasks until the loop has run them, so leaving waits for them.
 - A closed channel keeps its connection for as long as anything refers to a call of it, and the error that ended the
   stream lives through the whole back-off with all frames of its traceback. So what is left behind refers to no call.
 """
 
 import asyncio
+import contextlib
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import aclosing
 from traceback import clear_frames
 from types import TracebackType
 from typing import Self, cast
@@ -96,9 +97,7 @@ class Link:
         tasks = [task for task in (self._connecting, self._reader) if task is not None]
         await asyncio.wait(tasks)
         for task in tasks:
-            error_of_task = None if task.cancelled() else task.exception()
-            if error_of_task is not None:  # seen already, or of no interest any more
-                clear_frames(error_of_task.__traceback__)
+            _forget_frames(task)
         await self._channel.close()
         self._reader = None
         del self._call, self._connecting, self._channel
@@ -146,10 +145,20 @@ class Link:
 
     async def _read(self, take: Callable[[WorkerFrame | None], None]) -> None:
         # The call's iterator is an async generator: left in the middle, it must be closed here and not by the collector.
-        async with aclosing(cast("AsyncGenerator[WorkerFrame | None, None]", self._call.__aiter__())) as frames:
-            async for frame in frames:
-                take(frame)
-                self._signal.set()
+        async with contextlib.aclosing(
+            cast("AsyncGenerator[WorkerFrame | None, None]", self._call.__aiter__())
+        ) as frames:
+            try:
+                async for frame in frames:
+                    take(frame)
+                    self._signal.set()
+            except Exception:
+                if not self._call.cancel():
+                    # A failed write has ended it for grpc.aio. For gRPC it ends, and lets the connection go, once all is read.
+                    with contextlib.suppress(grpc.aio.AioRpcError, asyncio.CancelledError):
+                        async for _ in frames:
+                            pass
+                raise
 
     async def _write(self, operation: Awaitable[None], deadline_ns: int, why: str) -> None:
         self._give_up_at(deadline_ns, why)
@@ -189,3 +198,14 @@ class Link:
         if error is not None:
             raise error
         return True
+
+
+def _forget_frames(task: asyncio.Task[None]) -> None:
+    """Let go of what a task that is over had in hand; how it ended was seen already, or is of no interest any more."""
+    try:
+        error = task.exception()
+    except asyncio.CancelledError as cancelled:  # such a task keeps what it was cancelled with, and the frames of that
+        clear_frames(cancelled.__traceback__)
+    else:
+        if error is not None:
+            clear_frames(error.__traceback__)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from ipaddress import AddressValueError, IPv6Address
 
+from loadmonitor_router._redaction import without_password
 from loadmonitor_router.errors import ConfigError
 
 _INT64_MAX = 2**63 - 1
@@ -76,9 +77,11 @@ def normalize_address(address: str) -> str:
     if ":" in host:
         raise _bad_address(address, "put an IPv6 address in brackets")
     if any(character.isspace() or character in "[]@,?#%" for character in host):
-        raise _bad_address(address, f"{host!r} is not a host name")
+        raise _bad_address(address, f"{without_password(host)!r} is not a host name")
     return f"{host.lower()}:{int(port)}"
 
 
 def _bad_address(address: str, why: str) -> ConfigError:
-    return ConfigError(f"address {address!r} can't be dialled: {why}; allowed are host:port and [ipv6]:port")
+    return ConfigError(
+        f"address {without_password(address)!r} can't be dialled: {why}; allowed are host:port and [ipv6]:port"
+    )

@@ -8,7 +8,7 @@ import socket
 from loadmonitor_worker.errors import BindError
 
 _ADVICE = {
-    errno.EADDRINUSE: "another process listens on that port; stop it or choose another port",
+    errno.EADDRINUSE: "another process listens on that port, or this one already does; stop that or choose another port",
     errno.EACCES: "this user may not listen on that port; choose one above 1023",
     errno.EADDRNOTAVAIL: "no interface of this machine has that address; use 127.0.0.1, 0.0.0.0 or one of its own",
 }

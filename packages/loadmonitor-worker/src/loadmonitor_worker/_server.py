@@ -195,6 +195,7 @@ class ReporterServer:
         self.address = format_address(host, bound)
         await self._grpc.start()
         if certificates is not None:
+            certificates.warn_when_expired()
             self._rotation = Rotation(certificates.refresh, self._clock)
             self._rotation.start()
 

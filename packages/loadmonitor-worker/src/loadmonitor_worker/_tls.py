@@ -2,6 +2,7 @@
 
 import logging
 import ssl
+import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ from typing import cast
 
 import grpc
 
+from loadmonitor_worker._validity import not_after
 from loadmonitor_worker.config import ReporterConfig
 from loadmonitor_worker.errors import CredentialFileError
 
@@ -31,13 +33,21 @@ class CertificateCache:
     `refresh` reads files and may take its time; `fetch` only takes what lies ready, so that no handshake waits for a disk.
     """
 
-    def __init__(self, certificate: Path, key: Path, client_ca: Path | None) -> None:
+    def __init__(
+        self,
+        certificate: Path,
+        key: Path,
+        client_ca: Path | None,
+        unix_seconds: Callable[[], float] = time.time,
+    ) -> None:
         """Read the files.
 
         Raises:
             CredentialFileError: One of them can't be used.
         """
         self._paths = (("tls_cert_file", certificate), ("tls_key_file", key), ("tls_client_ca_file", client_ca))
+        self._unix_seconds = unix_seconds
+        self._expired: bytes | None = None
         self._suspected: str | None = None
         self._told: str | None = None
         self._material = self._read()
@@ -63,7 +73,28 @@ class CertificateCache:
             return None
 
     def refresh(self) -> None:
-        """Take in files that have changed; keep what there was when they can't be used, and say so once."""
+        """Take in files that have changed; keep what there was when they can't be used, and say so once.
+
+        A certificate that has expired is served all the same, and told once: who renews it may need the reports meanwhile.
+        """
+        self._take_in()
+        self.warn_when_expired()
+
+    def expiry(self) -> str | None:
+        """Say that the certificate has expired, and when; None when it hasn't, or that can't be told."""
+        end = not_after(self._material.certificate)
+        if end is None or end.timestamp() > self._unix_seconds():
+            return None
+        setting, path = self._paths[0]
+        return f"{setting}={path} expired at {end:%Y-%m-%dT%H:%M:%SZ}: every router refuses it; renew it, or set this machine's clock right"
+
+    def warn_when_expired(self) -> None:
+        """Say once of a certificate that it has expired."""
+        if self._expired != self._material.certificate and (expiry := self.expiry()) is not None:
+            self._expired = self._material.certificate
+            _logger.warning("%s", expiry)
+
+    def _take_in(self) -> None:
         try:
             material = self._read()
             if material != self._material:

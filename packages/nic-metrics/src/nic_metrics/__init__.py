@@ -6,7 +6,8 @@ to the one load that a weight source publishes.
 """
 
 from nic_metrics.affinity import AffinityPolicy, affinity_map
-from nic_metrics.blend import Blend, greatest, greatest_known
+from nic_metrics.blend import LOOKS_IDLE_BELOW, Blend, greatest, greatest_known
+from nic_metrics.choosing import choose_nics
 from nic_metrics.combining import busiest, combine_rails
 from nic_metrics.counters import BYTE_SOURCES, NETLINK_SOURCES, ByteSource, CounterSet
 from nic_metrics.errors import (
@@ -28,7 +29,7 @@ from nic_metrics.gpus import DEFAULT_PROC_ROOT, DriverGpu, cuda_address, cuda_gp
 from nic_metrics.interfaces import CudaProperties, PortStatistics, Signal
 from nic_metrics.link_rate import LinkRate, parse_link_rate
 from nic_metrics.netlink import NetlinkStatistics, open_rdma_socket
-from nic_metrics.nic_choice import ChoiceOrigin, Combination, NicChoice, NoNicReason, choose_nics, parse_nics
+from nic_metrics.nic_choice import ChoiceOrigin, Combination, NicChoice, NoNicReason, parse_nics
 from nic_metrics.nic_signal import NicSignal, nic_signal
 from nic_metrics.pci import (
     DEFAULT_SYS_ROOT,
@@ -76,6 +77,7 @@ __all__ = [
     "DEFAULT_PROC_ROOT",
     "DEFAULT_ROOT",
     "DEFAULT_SYS_ROOT",
+    "LOOKS_IDLE_BELOW",
     "METRICS_URL_VARIABLE",
     "NETLINK_SOURCES",
     "AffinityPolicy",

@@ -56,6 +56,7 @@ class PortCollector(Collector):
         )
         yield _family(prometheus.PHYSICAL_STATE, physical)
         yield _family(prometheus.UTILIZATION, ((labels[port], use.value) for port, use in uses.items()))
+        yield _family(prometheus.LOWER_BOUND, ((labels[port], use.missing is not None) for port, use in uses.items()))
         # Every reason from the start, so that the first time is an increase.
         unknown = (
             ((*labels[port], reason), use.reason is reason) for port, use in uses.items() for reason in UnknownReason

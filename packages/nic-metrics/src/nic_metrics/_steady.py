@@ -72,6 +72,9 @@ class SteadyPort:
         window_seconds, tx_counts, rx_counts = seconds - self._seconds, tx - self._tx, rx - self._rx
         if window_seconds < self._min_window_seconds or tx_counts < 0 or rx_counts < 0:
             return None
+        # Files that nothing leads to any more look like an idle port.
+        if not (tx_counts and rx_counts) and self._unlinked(tx_counts, rx_counts):
+            return None
         tx_rate = tx_counts * self._bytes_per_count / window_seconds
         rx_rate = rx_counts * self._bytes_per_count / window_seconds
         link = self._link
@@ -80,6 +83,14 @@ class SteadyPort:
             return None
         self._seconds, self._tx, self._rx = seconds, tx, rx
         return _new_tuple(Utilization, (busier / link, None, tx_rate, rx_rate, link, self._source_name, None))
+
+    def _unlinked(self, tx_counts: int, rx_counts: int) -> bool:
+        """Tell whether a file that stood still stands in the tree no more, or the port's state and rate don't while both do."""
+        return (
+            (not tx_counts and self._tx_file.unlinked)
+            or (not rx_counts and self._rx_file.unlinked)
+            or (not (tx_counts or rx_counts) and (self._state_file.unlinked or self._rate_file.unlinked))
+        )
 
     def last(self) -> PortSample:
         """Give the newest sample, for the next to be compared with."""

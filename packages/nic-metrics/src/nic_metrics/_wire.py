@@ -11,6 +11,10 @@ class TooLargeError(NicMetricsError):
     """More bytes came than are taken."""
 
 
+# What the kernel has is read within that; 0 would be a socket that never waits, which readers don't expect.
+_HERE_SECONDS = 0.001
+
+
 class Wire(RawIOBase):
     """A connection all of whose waits end at one moment, and that takes so many bytes; http.client takes it for a socket.
 
@@ -81,8 +85,14 @@ class Wire(RawIOBase):
             raise TooLargeError
         return size
 
-    def has_more(self) -> bool:
-        """Tell whether the server sends on after what it called the end; one that keeps silent until the deadline doesn't."""
+    def has_more(self, *, wait: bool) -> bool:
+        """Tell whether the server sends on after what it called the end; one that keeps silent until the deadline doesn't.
+
+        Args:
+            wait: Whether to wait for it; otherwise what is here counts.
+        """
+        if not wait:
+            self._until = min(self._until, time.monotonic() + _HERE_SECONDS)
         try:
             return bool(self._reader.read(1))
         except (TimeoutError, ConnectionError):

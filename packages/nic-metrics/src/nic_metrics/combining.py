@@ -51,13 +51,19 @@ def busiest(samples: Iterable[Utilization]) -> Utilization:
             of these is unknown it might be the busiest.
 
     Returns:
-        The sample with the highest value, the first of several; when one isn't down and unknown, that one.
+        The sample with the highest value, the first of several; when one isn't down and unknown, that one. `missing` names the
+        direction that wasn't measured on some port: that one may be busier, and `value` is then a lower bound.
     """
     given = list(samples)
     up = [sample for sample in given if sample.reason is not UnknownReason.PORT_NOT_ACTIVE]
     if not up:
         return _nothing(given)
-    return next((sample for sample in up if sample.value is None), max(up, key=lambda sample: sample.value or 0.0))
+    unknown = next((sample for sample in up if sample.value is None), None)
+    if unknown is not None:
+        return unknown
+    most = max(up, key=lambda sample: sample.value or 0.0)
+    missing = most.missing or next((sample.missing for sample in up if sample.missing is not None), None)
+    return most if missing is most.missing else most._replace(missing=missing)
 
 
 def _nothing(given: Sequence[Utilization]) -> Utilization:

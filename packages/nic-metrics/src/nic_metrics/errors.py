@@ -179,7 +179,8 @@ class MetricsUrlError(NicMetricsError, ValueError):
 
     def __str__(self) -> str:
         """Say what was given and what is allowed, in one line."""
-        return f"{self.url[:_SHOWN]!r} {self._fault}: give an address such as 'http://127.0.0.1:8000/metrics'"
+        shown = repr(self.url[:_SHOWN]) if self.url else "the address"
+        return f"{shown} {self._fault}: give an address such as 'http://127.0.0.1:8000/metrics'"
 
 
 class ScrapeProblem(StrEnum):

@@ -8,6 +8,7 @@ from dataclasses import replace
 from threading import Lock
 
 from nic_metrics._fork import renew_after_fork
+from nic_metrics.blend import LOOKS_IDLE_BELOW
 from nic_metrics.combining import busiest, combine_rails
 from nic_metrics.interfaces import Signal
 from nic_metrics.nic_choice import Combination, NicChoice
@@ -81,6 +82,8 @@ class NicSignal:
             if use.value is not None and window_seconds > self._max_window_seconds:
                 detail = f"{window_seconds:.0f} s, at most {self._max_window_seconds:g} s"
                 reading = SignalReading(None, SignalReason.WINDOW_TOO_LONG, detail=detail)
+            elif use.missing is not None and use.value is not None and use.value < LOOKS_IDLE_BELOW:
+                reading = SignalReading(None, SignalReason.ONE_DIRECTION, detail=_text(uses, use))
             else:
                 reading = SignalReading(use.value, use.reason, detail=_text(uses, use))
             self._last = reading, now

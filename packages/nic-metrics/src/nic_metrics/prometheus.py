@@ -82,6 +82,11 @@ UTILIZATION = MetricFamily(
     "The busier direction over capacity since the scrape before; no series where it is unknown.",
     "ratio, 0 to 1",
 )
+LOWER_BOUND = MetricFamily(
+    "nic_metrics_port_lower_bound",
+    "1 where one direction can't be read: the port is at least as busy as its utilisation says.",
+    "0 or 1",
+)
 UNKNOWN = MetricFamily(
     "nic_metrics_port_unknown",
     "1 for the reason why the port's utilisation is unknown.",
@@ -111,6 +116,7 @@ FAMILIES: tuple[MetricFamily, ...] = (
     STATE,
     PHYSICAL_STATE,
     UTILIZATION,
+    LOWER_BOUND,
     UNKNOWN,
     SOURCE_LOAD,
     SOURCE_LOAD_AGE,

@@ -9,9 +9,10 @@ from threading import Lock
 from types import MappingProxyType
 from typing import NamedTuple, Self
 
+from nic_metrics._counter_reader import CounterReader
 from nic_metrics._reading import HeldValue
 from nic_metrics._steady import SteadyPort, steady_after
-from nic_metrics.counters import ByteSource, CounterReader
+from nic_metrics.counters import ByteSource
 from nic_metrics.errors import LinkRateError
 from nic_metrics.interfaces import PortStatistics
 from nic_metrics.link_rate import parse_link_rate
@@ -116,7 +117,15 @@ class PortSampler:
 class _HeldPort:
     """The open files of one port, and what to compare with."""
 
-    __slots__ = ("_baseline", "_counters", "_directory", "_min_window_seconds", "_rate", "_state", "_steady")
+    __slots__ = (
+        "_baseline",
+        "_counters",
+        "_directory",
+        "_min_window_seconds",
+        "_rate",
+        "_state",
+        "_steady",
+    )
 
     def __init__(self, counters: CounterReader, directory: Path, min_window_seconds: float) -> None:
         self._directory = directory
@@ -164,6 +173,10 @@ class _HeldPort:
         self._baseline, self._steady = steady.last(), None
 
     def _read(self, seconds: float) -> PortSample:
+        self._counters.forget_unlinked()
+        for value in (self._state, self._rate):
+            if value.file.unlinked:
+                value.file.close()
         counters, active, rate = self._counters.read(), self._state.read(), self._rate.read()
         present = counters is not None or self._state.data is not None or self._directory.is_dir()
         return PortSample(seconds, counters, rate, active, self._counters.cache_seconds(), present)

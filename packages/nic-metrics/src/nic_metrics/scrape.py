@@ -50,6 +50,8 @@ class MetricsUrl:
         Raises:
             MetricsUrlError: It isn't http(s)://HOST[:PORT][/PATH], or holds a user, which is not repeated in the message.
         """
+        if not url:
+            raise MetricsUrlError(url, "is empty")
         try:
             parts = urlsplit(url)
             port = parts.port
@@ -136,9 +138,12 @@ class MetricsUrl:
         body = b"".join(iter(lambda: response.read(_PIECE), b""))
         if response.length:
             raise self._error(ScrapeProblem.BROKEN_OFF, f"broke its answer off {response.length} bytes before its end")
-        # Only a text that doesn't end with its line may have been cut where its length says that it ends.
-        if body and not body.endswith(b"\n") and (not framed or wire.has_more()):
+        whole_line = body.endswith(b"\n")
+        if body and not framed and not whole_line:
             raise self._error(ScrapeProblem.BROKEN_OFF, "broke its answer off in the middle of a line")
+        # Waiting for what may come is worth while only where a number may have been cut.
+        if body and framed and wire.has_more(wait=not whole_line):
+            raise self._error(ScrapeProblem.BROKEN_OFF, "goes on after the length that it stated")
         return body
 
     def _error(self, problem: ScrapeProblem, fault: str) -> ScrapeError:

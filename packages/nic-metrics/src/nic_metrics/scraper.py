@@ -1,5 +1,6 @@
 """The load of an engine, asked for in a thread beside whoever publishes it: reading the last answer never waits for the next."""
 
+import logging
 import math
 import time
 from collections.abc import Callable
@@ -11,6 +12,8 @@ from nic_metrics.errors import ScrapeError
 from nic_metrics.scrape import MetricsUrl
 from nic_metrics.serving_load import ServingLoad, ServingLoadReader, ServingLoadReason
 from nic_metrics.signals import SignalReading, SignalReason
+
+_log = logging.getLogger(__name__)
 
 
 class ServingLoadScraper:
@@ -24,7 +27,8 @@ class ServingLoadScraper:
     _stop: Event
     _thread: Thread | None
     # In one piece, so that a reader needs no lock.
-    _state: tuple[tuple[ServingLoad, float] | None, ScrapeError | None]
+    # The last answer and when it was asked for; why the last scrape gave none, as a word and in words.
+    _state: tuple[tuple[ServingLoad, float] | None, tuple[str, str] | None]
 
     def __init__(
         self,
@@ -63,6 +67,7 @@ class ServingLoadScraper:
         self._deadline_seconds = deadline_seconds
         self._max_bytes = max_bytes
         self._clock = clock
+        self._reported: set[type[Exception]] = set()
         self._start()
         renew_after_fork(self)
 
@@ -74,9 +79,9 @@ class ServingLoadScraper:
         if self._thread is None or not self._thread.is_alive():
             self._start_thread()
         answer, failure = self._state
-        trouble = "" if failure is None else str(failure)
+        problem, trouble = failure or (SignalReason.NOT_YET, "")
         if answer is None:
-            return SignalReading(None, SignalReason.NOT_YET if failure is None else failure.problem, detail=trouble)
+            return SignalReading(None, problem, detail=trouble)
         load, at = answer
         return SignalReading(
             load.value,
@@ -92,10 +97,14 @@ class ServingLoadScraper:
         at = self._clock()
         try:
             text = self._url.fetch(deadline_seconds=self._deadline_seconds, max_bytes=self._max_bytes)
-        except ScrapeError as failure:
-            self._state = self._state[0], failure
-        else:
             self._state = (self._reader.read(text.body, text.content_type), at), None
+        except ScrapeError as failure:
+            self._state = self._state[0], (failure.problem, str(failure))
+        except Exception as error:  # noqa: BLE001 - whatever somebody else's reader raises
+            self._state = self._state[0], (SignalReason.FAILED, repr(error)[:200])
+            if type(error) not in self._reported:
+                self._reported.add(type(error))
+                _log.warning("load unknown: reading the metrics failed, which is logged only once", exc_info=error)
 
     def close(self) -> None:
         """End the thread, and wait for a scrape that is under way, which takes no longer than its deadline."""

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from nic_metrics.blend import LOOKS_IDLE_BELOW
 from nic_metrics.errors import ExpositionError, ExpositionProblem
 from nic_metrics.exposition import Series, SeriesFinder
 
@@ -65,7 +66,7 @@ class ServingLoadReason(StrEnum):
     """The metric is there, but of other engines or ranks than the selected one."""
 
     NOT_KNOWN = "not_known"
-    """The engine itself doesn't know: NaN, or a negative number."""
+    """The engine itself doesn't know: NaN, or a negative number; alone, or beside series that are next to idle."""
 
     OUT_OF_RANGE = "out_of_range"
     """A number above the whole. If the metric counts in percent, say so with `LoadUnit.PERCENT`."""
@@ -168,8 +169,12 @@ class ServingLoadReader:
 
     def _sleeps(self, states: list[Series]) -> bool:
         """Tell whether the engine says that it isn't awake; of its processes' copies, only one may know that it is."""
-        awake = [series.value for series in self._chosen(states) if series.labels.get("sleep_state") == "awake"]
-        return bool(awake) and all(value == 0 for value in awake)
+        of_rank = self._chosen(states)
+        awake = [series.value for series in of_rank if series.labels.get("sleep_state") == "awake"]
+        if not awake:
+            # A text that was filtered on its way may have kept only the state that holds.
+            return any(series.value > 0 and series.labels.get("sleep_state") for series in of_rank)
+        return all(value == 0 for value in awake)
 
     def _chosen(self, series: list[Series]) -> list[Series]:
         for label, text in self._select.items():
@@ -194,4 +199,8 @@ def _load(chosen: Sequence[Series], unit: LoadUnit) -> ServingLoad:
     if not known:
         return ServingLoad(None, ServingLoadReason.NOT_KNOWN, name, ignored=len(chosen))
     # The sum turns -0.0 into 0.0.
-    return ServingLoad(max(known) + 0.0, None, name, len(known), len(chosen) - len(known))
+    load, ignored = max(known) + 0.0, len(chosen) - len(known)
+    if ignored and load < LOOKS_IDLE_BELOW:
+        detail = f"at least {load:g}, and {ignored} of {len(chosen)} series are not known"
+        return ServingLoad(None, ServingLoadReason.NOT_KNOWN, name, len(known), ignored, detail)
+    return ServingLoad(load, None, name, len(known), ignored)

@@ -17,6 +17,9 @@ class SignalReason(StrEnum):
     WINDOW_TOO_LONG = "window_too_long"
     """The last sample of the counters was so long ago that a mean since then says nothing about now; the next one will."""
 
+    ONE_DIRECTION = "one_direction"
+    """One direction of a port can't be read, and the other moves so little that the port may be idle or full."""
+
     BAD_ADDRESS = "bad_address"
     """The address of the metrics that the environment gives isn't one."""
 
@@ -36,7 +39,7 @@ class SignalReason(StrEnum):
     """No signal tells a load."""
 
     PARTLY_UNKNOWN = "partly_unknown"
-    """The known signals are too little to tell a load, as idle ones are beside a NIC that can't be seen."""
+    """The known signals are too little to tell a load, as those below 0.05 are beside a NIC that can't be seen."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from typing import Literal
 
 from cyclopts import App, CycloptsError, Parameter
 
+from loadmonitor_router.cli._flags import in_flags
 from loadmonitor_router.errors import ConfigError, LoadMonitorRouterError
 
 
@@ -37,13 +38,6 @@ for _name, _help in (
 ):
     app.command(f"loadmonitor_router.cli.{_name}:{_name}", name=_name, help=_help)
 
-_FLAGS = {"report_interval_ms=": "--report-interval-ms ", "lease_ttl_ms=": "--lease-ttl-ms "}
-_FLAGS |= {
-    name: f"--{name.replace('_', '-')}"
-    for name in ("tls_ca_file", "tls_cert_file", "tls_key_file", "tls_server_name", "token_file")
-}
-"""How a setting is called here, by the words that start its error."""
-
 
 @app.command(help="Print the script by which a shell completes this command.")
 def completion(shell: Literal["bash", "fish", "zsh"], /) -> None:
@@ -69,12 +63,9 @@ def run(arguments: Sequence[str]) -> int:
     try:
         code = app(arguments)
     except (CycloptsError, ConfigError) as error:
-        message = str(error)
-        for setting, flag in _FLAGS.items():
-            message = message.replace(setting, flag)
-        sys.stderr.write(f"loadmonitor: {' '.join(message.split())}\n")
+        sys.stderr.write(f"loadmonitor: {in_flags(str(error))}\n")
         return 2
     except LoadMonitorRouterError as error:
-        sys.stderr.write(f"loadmonitor: {' '.join(str(error).split())}\n")
+        sys.stderr.write(f"loadmonitor: {in_flags(str(error))}\n")
         return 1
     return code if isinstance(code, int) else 0

@@ -3,7 +3,7 @@
 from loadmonitor_router.errors import ConfigError
 
 
-def check_timeout(seconds: float) -> None:
+def check_timeout(seconds: float, flag: str = "--timeout") -> None:
     """Raise ConfigError unless the time is above 0."""
     if not seconds > 0:
-        raise ConfigError(f"--timeout {seconds} is not allowed: a number of seconds above 0 is")
+        raise ConfigError(f"{flag} {seconds} is not allowed: a number of seconds above 0 is")

@@ -11,6 +11,7 @@ from loadmonitor_router.cli import _text
 from loadmonitor_router.cli._process import stopping
 from loadmonitor_router.conformance import ClauseResult, Outcome, check_worker
 from loadmonitor_router.credentials import Credentials
+from loadmonitor_router.errors import LoadMonitorRouterError
 
 SCHEMA = "loadmonitor.conformance/1"
 _CLAUSE_WIDTH = len("CHANGE-1")
@@ -29,6 +30,7 @@ async def judge_worker(
     worker: str,
     clauses: Sequence[str],
     *,
+    frame_timeout_seconds: float,
     timeout_seconds: float,
     shut_down: str | None,
     as_json: bool,
@@ -38,34 +40,68 @@ async def judge_worker(
     """Print what the kit says, and return the exit code.
 
     Raises:
+        LoadMonitorRouterError: It took longer than `timeout_seconds`.
         ConfigError: The address isn't one, there is no such clause, or a token would be sent in plaintext to another machine.
         CredentialFileError: A file of the credentials can't be used.
         NoReporterError: No load reporter answers.
     """
     show = _json_line(worker) if as_json else _coloured() if is_terminal else _plain
     counts: Counter[Outcome] = Counter()
+    turn = _Turn(on_terminal=sys.stderr.isatty())
 
     async def judge() -> None:
         order = None if shut_down is None else _shell(shut_down)
         results = check_worker(
-            worker, clauses, timeout_seconds=timeout_seconds, shut_down=order, credentials=credentials
+            worker,
+            clauses,
+            timeout_seconds=frame_timeout_seconds,
+            shut_down=order,
+            credentials=credentials,
+            progress=turn.comes,
         )
         async for result in results:
             counts[result.outcome] += 1
+            turn.ends()
             show(result)
 
     with stopping() as stopped:
         judging = asyncio.create_task(judge())
         ends: set[asyncio.Future[Any]] = {judging, stopped}
-        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-        if stopped.done():
+        await asyncio.wait(ends, timeout=timeout_seconds, return_when=asyncio.FIRST_COMPLETED)
+        turn.ends()
+        if not judging.done():
             judging.cancel()
             await asyncio.wait({judging})
-            return stopped.result()
+            if stopped.done():
+                return stopped.result()
+            raise LoadMonitorRouterError(
+                f"{worker}: not done within {timeout_seconds:g} s, {turn.place}: give --timeout more seconds, or --clause"
+            )
     judging.result()
     if not as_json:
         _write(", ".join(f"{counts[outcome]} {outcome}" for outcome in Outcome if counts[outcome]))
     return int(bool(counts[Outcome.FAILED]))
+
+
+class _Turn:
+    """Whose turn it is, shown on a terminal's standard error until it ends."""
+
+    def __init__(self, *, on_terminal: bool) -> None:
+        self._on_terminal = on_terminal
+        self.place = "before the first clause"
+
+    def comes(self, clause: str, number: int, count: int) -> None:
+        """Show it."""
+        self.place = f"at {clause}, {number} of {count}"
+        if self._on_terminal:
+            sys.stderr.write(f"judging {clause}, {number} of {count}")
+            sys.stderr.flush()
+
+    def ends(self) -> None:
+        """Show it no more."""
+        if self._on_terminal:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
 
 
 def _shell(command: str) -> Callable[[], Awaitable[None]]:

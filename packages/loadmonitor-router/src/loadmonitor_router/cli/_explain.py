@@ -7,6 +7,7 @@ from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
 
+from loadmonitor_router.cli._flags import in_flags
 from loadmonitor_router.cli._process import own_router_id, quiet_library, stopping
 from loadmonitor_router.cli._workers import make_monitor, named
 from loadmonitor_router.connection import ConnectionState
@@ -60,7 +61,7 @@ async def _hear(monitor: LoadMonitor) -> None:
 def _hops(explanation: Explanation) -> str:
     verdict = "is included" if explanation.included else f"is excluded by {explanation.reason}"
     lines = [f"{explanation.url} {verdict}"]
-    lines += [f"{_MARKS[hop.ok]:<4}  {hop.name:<10}  {hop.text}" for hop in explanation.hops]
+    lines += [f"{_MARKS[hop.ok]:<4}  {hop.name:<10}  {in_flags(hop.text)}" for hop in explanation.hops]
     return "\n".join(lines) + "\n"
 
 

@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from loadmonitor_router.age import DEFAULT_FRESHNESS_MS, Assessment, Freshness, assess, rank_age_ms
 from loadmonitor_router.cli import _text
+from loadmonitor_router.cli._flags import in_flags
 from loadmonitor_router.connection import Connection, ConnectionState
 from loadmonitor_router.interfaces import Clock
 from loadmonitor_router.reports import NEVER_PICKED, RankLoad, WorkerReport
@@ -105,7 +106,7 @@ def rows(shown: WorkerView) -> list[Row]:
 
 def _reason(shown: WorkerView) -> str | None:
     reason = shown.assessment.reason
-    known = [] if reason is None else [_text.safe(reason)]
+    known = [] if reason is None else [_text.safe(in_flags(reason))]
     state = None if shown.report is None else shown.report.worker_state
     if state in NEVER_PICKED:
         known.insert(0, f"{state.name}: gets no new request")

@@ -61,6 +61,7 @@ async def check_worker(
     timeout_seconds: float = 5.0,
     shut_down: Callable[[], Awaitable[None]] | None = None,
     credentials: Credentials = PLAINTEXT,
+    progress: Callable[[str, int, int], None] | None = None,
 ) -> AsyncIterator[ClauseResult]:
     """Judge a Worker clause by clause; a result comes as soon as there is one.
 
@@ -73,6 +74,7 @@ async def check_worker(
         timeout_seconds: How long to wait for each frame that must come; above 0.
         shut_down: Makes the Worker shut down; without it END-2 can't be tested, with it that comes last.
         credentials: How this side and the Worker know each other; the files are read once.
+        progress: Called with the clause whose turn it is, which one of them it is, from 1, and how many there are.
 
     Raises:
         ConfigError: The address isn't one, there is no such clause, or a token would be sent in plaintext to another machine.
@@ -84,7 +86,9 @@ async def check_worker(
     credentials.check_address(target)
     dialling = read_dialling(target, credentials)
     known = await _acquaint(dialling, credentials, timeout_seconds)
-    for item in chosen:
+    for number, item in enumerate(chosen, 1):
+        if progress is not None:
+            progress(item.clause, number, len(chosen))
         yield await _judge(item, Trial(dialling, timeout_seconds, known, shut_down))
 
 

@@ -4,6 +4,7 @@ from http import HTTPStatus
 
 import httpx
 
+from loadmonitor_router._redaction import without_password
 from loadmonitor_router.discovery._poll import PollingDiscovery
 from loadmonitor_router.discovery.targets import DEFAULT_REPORTER_PORT, check_port
 from loadmonitor_router.discovery.worker_list import parse_worker_list
@@ -44,7 +45,9 @@ class RouterDiscovery(PollingDiscovery):
         """
         super().__init__(interval_seconds=interval_seconds, clock=clock)
         if not url.startswith(("http://", "https://")):
-            raise ConfigError(f"router URL {url!r} is not allowed: one with http:// or https:// and a host is")
+            raise ConfigError(
+                f"router URL {without_password(url)!r} is not allowed: one with http:// or https:// and a host is"
+            )
         if not timeout_seconds > 0:
             raise ConfigError(f"timeout_seconds={timeout_seconds!r} is not allowed: a number of seconds above 0 is")
         check_port("reporter_port", reporter_port)
@@ -52,8 +55,8 @@ class RouterDiscovery(PollingDiscovery):
         try:
             self._client = httpx.AsyncClient(base_url=url, headers=headers, timeout=timeout_seconds)
         except httpx.InvalidURL as error:
-            raise ConfigError(f"router URL {url!r} is not allowed: {error}") from None
-        self._url = url
+            raise ConfigError(f"router URL {without_password(url)!r} is not allowed: {error}") from None
+        self._url = without_password(url)
         self._reporter_port = reporter_port
 
     async def aclose(self) -> None:
@@ -65,16 +68,17 @@ class RouterDiscovery(PollingDiscovery):
         response = await self._get("workers")
         if response.status_code == HTTPStatus.NOT_FOUND:
             response = await self._get("list_workers")
+        where = without_password(str(response.url))
         if response.status_code in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
-            raise DiscoveryError(f"{response.url} answered {response.status_code}: give the router's API key")
+            raise DiscoveryError(f"{where} answered {response.status_code}: give the router's API key")
         if response.status_code != HTTPStatus.OK:
             raise DiscoveryError(
-                f"{response.url} answered {response.status_code}: an SGLang Router or SMG with a worker list is expected"
+                f"{where} answered {response.status_code}: an SGLang Router or SMG with a worker list is expected"
             )
         try:
             return parse_worker_list(response.content, self._reporter_port)
         except (ConfigError, WorkerListError) as error:
-            raise WorkerListError(f"{response.url}: {error}") from error
+            raise WorkerListError(f"{where}: {error}") from error
 
     async def _get(self, path: str) -> httpx.Response:
         try:

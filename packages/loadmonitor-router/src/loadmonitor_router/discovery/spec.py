@@ -1,5 +1,6 @@
 """A discovery from one word on a command line."""
 
+from loadmonitor_router._redaction import without_password
 from loadmonitor_router.discovery.file import FileDiscovery
 from loadmonitor_router.discovery.interfaces import Discovery
 from loadmonitor_router.discovery.static import StaticDiscovery
@@ -74,4 +75,4 @@ def _kubernetes(spec: str, rest: str, reporter_port: int, clock: Clock | None) -
 
 
 def _bad_spec(spec: str) -> ConfigError:
-    return ConfigError(f"discovery {spec!r} is not understood: one of {', '.join(FORMS)} is")
+    return ConfigError(f"discovery {without_password(spec)!r} is not understood: one of {', '.join(FORMS)} is")

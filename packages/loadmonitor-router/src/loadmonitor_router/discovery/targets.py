@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from ipaddress import AddressValueError, IPv6Address
 from urllib.parse import urlsplit
 
+from loadmonitor_router._redaction import without_password
 from loadmonitor_router.config import normalize_address
 from loadmonitor_router.errors import ConfigError, WorkerListError
 from loadmonitor_router.reports import WorkerType
@@ -159,9 +160,11 @@ def _is_ipv6(host: str) -> bool:
 
 
 def _named(target: WorkerTarget) -> str:
-    return f"{target.url} ({target.worker_type.removeprefix('WORKER_TYPE_').lower()})"
+    return f"{without_password(target.url)} ({target.worker_type.removeprefix('WORKER_TYPE_').lower()})"
 
 
 def _bad_url(url: str, why: str) -> ConfigError:
     allowed = ", ".join(f"{scheme}://" for scheme in SCHEMES)
-    return ConfigError(f"worker URL {url!r} is not allowed: {why}; it must be one of {allowed} with host and port")
+    return ConfigError(
+        f"worker URL {without_password(url)!r} is not allowed: {why}; it must be one of {allowed} with host and port"
+    )

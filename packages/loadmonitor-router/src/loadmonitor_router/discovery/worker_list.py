@@ -9,6 +9,7 @@ A data-parallel worker is there once for each rank, as `url@rank`; here it is on
 import json
 from collections.abc import Iterator, Mapping
 
+from loadmonitor_router._redaction import without_password
 from loadmonitor_router.discovery.targets import target_set, worker_target, worker_type_of
 from loadmonitor_router.errors import ConfigError, WorkerListError
 from loadmonitor_router.snapshot import WorkerTarget
@@ -75,5 +76,5 @@ def _port_label(labelled: Mapping[object, object], default: int) -> int:
 
 
 def _excerpt(body: bytes) -> str:
-    text = body.decode(errors="replace")
+    text = without_password(body.decode(errors="replace"))
     return repr(text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…")

@@ -71,10 +71,13 @@ class ScriptedStream:
     async def fail(self, code: str, message: str = "") -> None:
         """Send an error and end the stream, as the contract has it."""
         await self.send(wire.WorkerFrame(error=wire.StreamError(code=code, message=message)))
-        self.end()
+        await self.end()
 
-    def end(self, code: grpc.StatusCode = grpc.StatusCode.OK, details: str = "") -> None:
+    async def end(self, code: grpc.StatusCode = grpc.StatusCode.OK, details: str = "") -> None:
         """End the stream with a gRPC status."""
+        self._close(code, details)
+
+    def _close(self, code: grpc.StatusCode, details: str) -> None:
         self._status = None if code is grpc.StatusCode.OK else (code, details)
         self._over.set()
 
@@ -94,7 +97,7 @@ class ScriptedStream:
             async for frame in frames:
                 self._frames.put_nowait(frame)
                 if self._obeys_stop and frame.HasField("stop"):
-                    self.end()
+                    self._close(grpc.StatusCode.OK, "")
         except DecodeError:
             self._frames.put_nowait(AssertionError("the Router sent bytes that are no RouterFrame"))
         finally:

@@ -7,6 +7,7 @@ from typing import Literal
 
 from cyclopts import App, CycloptsError, Parameter
 
+from loadmonitor_worker.cli._flags import in_flags
 from loadmonitor_worker.errors import ConfigError, LoadReporterError
 
 
@@ -46,24 +47,6 @@ for _name, _help in (
     _manifest.command(f"loadmonitor_worker.cli.manifest:{_name}", name=_name, help=_help)
 app.command(_manifest)
 
-_FLAGS = {
-    "mapping=": "--mapping ",
-    "dp_size=": "--dp-size ",
-    "period_ms=": "--period-ms ",
-    "timeout_seconds=": "--timeout ",
-    ", or None": "",
-}
-_FLAGS |= {
-    f"{name}=": f"--{name.replace('_', '-')} "
-    for name in ("tls_cert_file", "tls_key_file", "tls_client_ca_file", "auth_token_file")
-}
-_FLAGS |= {
-    f"{name}{sign}": f"--{name.replace('_', '-')} "
-    for name in ("max_running_requests", "max_total_num_tokens")
-    for sign in " ="
-}
-"""How a setting is called here, by the words that start its error."""
-
 
 @app.command(help="Print the script by which a shell completes this command.")
 def completion(shell: Literal["bash", "fish", "zsh"], /) -> None:
@@ -97,9 +80,6 @@ def run(arguments: Sequence[str]) -> int:
         sys.stderr.write(f"loadmonitor-worker: {' '.join(str(error).split())}\n")
         return 2
     except LoadReporterError as error:
-        message = str(error)
-        for setting, flag in _FLAGS.items():
-            message = message.replace(setting, flag)
-        sys.stderr.write(f"loadmonitor-worker: {' '.join(message.split())}\n")
+        sys.stderr.write(f"loadmonitor-worker: {in_flags(str(error))}\n")
         return 2 if isinstance(error, ConfigError) else 1
     return code if isinstance(code, int) else 0

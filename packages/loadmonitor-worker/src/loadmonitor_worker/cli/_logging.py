@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from typing import Literal
 from urllib.parse import unquote
 
+from loadmonitor_worker.cli._flags import log_in_flags
+
 LogFormat = Literal["text", "json"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 
@@ -50,6 +52,7 @@ def set_up_logging(log_format: LogFormat, level: LogLevel) -> None:
     An HTTP client, for one, has a line for every request at "info".
     """
     handler = logging.StreamHandler()
+    handler.addFilter(log_in_flags)
     handler.setFormatter(
         JsonFormatter(os.environ)
         if log_format == "json"

@@ -12,12 +12,14 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from loadmonitor_worker._tls import certificate_cache
 from loadmonitor_worker._validate import name_ranks, validate_ranks
 from loadmonitor_worker._verdict import Attempt, ReportStatus, judge
 from loadmonitor_worker.cli._filling import who_fills
+from loadmonitor_worker.cli._flags import in_flags
 from loadmonitor_worker.cli._options import closing, make_http_source, make_source
-from loadmonitor_worker.cli._settings import NO_SOURCE_FLAGS, SourceFlags, sidecar_settings
-from loadmonitor_worker.errors import SourceError
+from loadmonitor_worker.cli._settings import NO_SOURCE_FLAGS, SidecarConfig, SourceFlags, sidecar_settings
+from loadmonitor_worker.errors import CredentialFileError, SourceError
 from loadmonitor_worker.interfaces import LoadSnapshotSource
 from loadmonitor_worker.sources import MetricsSource, SglangHttpSource, SglangShmSource, ShmVerdict, inspect_candidates
 
@@ -41,7 +43,8 @@ def check(
 ) -> int:
     """Say hop by hop what works between the engine and its reports, and what to change; exits 1 when a hop fails.
 
-    Each flag has an environment variable, LOADMONITOR_ and its name in capitals, so that in a sidecar's container it checks what the sidecar reads.
+    Each flag has an environment variable, LOADMONITOR_ and its name in capitals, so that in a sidecar's container it checks what the
+    sidecar reads, and the certificate that LOADMONITOR_TLS_CERT_FILE names.
 
     Args:
         source_flags: Where the load is read. With --source sglang-shm, --engine-url asks the engine too, which shows whether
@@ -55,15 +58,15 @@ def check(
         reader = make_source(loaded, unless=("engine_url", "api_key_file"))
     else:
         engine, reader = None, make_source(loaded)
-    return asyncio.run(_check(reader, engine, config.stale_after_ms, json_lines=json_lines))
+    return asyncio.run(_check(reader, engine, config, json_lines=json_lines))
 
 
 async def _check(
-    source: LoadSnapshotSource, engine: SglangHttpSource | None, stale_after_ms: int, *, json_lines: bool
+    source: LoadSnapshotSource, engine: SglangHttpSource | None, config: SidecarConfig, *, json_lines: bool
 ) -> int:
     ok = True
     async with closing(source), closing(engine):
-        async for hop in _hops(source, engine, stale_after_ms):
+        async for hop in _hops(source, engine, config):
             ok = ok and hop.ok
             line = (
                 json.dumps({"schema": SCHEMA} | asdict(hop))
@@ -75,8 +78,12 @@ async def _check(
     return 0 if ok else 1
 
 
-async def _hops(source: LoadSnapshotSource, engine: SglangHttpSource | None, stale_after_ms: int) -> AsyncIterator[Hop]:
+async def _hops(
+    source: LoadSnapshotSource, engine: SglangHttpSource | None, config: SidecarConfig
+) -> AsyncIterator[Hop]:
     yield Hop(ok=True, hop="reporter", detail=f"grpcio {version('grpcio')}, protobuf {version('protobuf')}")
+    if config.tls_cert_file is not None:
+        yield _certificate(config)
     if isinstance(source, SglangShmSource) and source.path is None:
         for candidate in inspect_candidates(_DIRECTORY, time.time_ns() // 1_000_000):
             size = "" if candidate.dp_size is None else f" (version {candidate.version}, {candidate.dp_size} ranks)"
@@ -111,11 +118,23 @@ async def _hops(source: LoadSnapshotSource, engine: SglangHttpSource | None, sta
     except SourceError as error:
         yield Hop(ok=False, hop="valid", detail=str(error))
         return
-    verdict = judge(Attempt(ranks), now_unix_ms=time.time_ns() // 1_000_000, stale_after_ms=stale_after_ms)
+    verdict = judge(Attempt(ranks), now_unix_ms=time.time_ns() // 1_000_000, stale_after_ms=config.stale_after_ms)
     age = "unknown age" if verdict.max_snapshot_age_ms is None else f"oldest rank {verdict.max_snapshot_age_ms} ms old"
     fresh = verdict.status is ReportStatus.HEALTHY
     advice = "" if fresh else f": the engine is starting, hangs or is gone{_stale_advice(source)}"
     yield Hop(ok=fresh, hop="fresh", detail=f"{verdict.status}, {verdict.last_error or age}{advice}")
+
+
+def _certificate(config: SidecarConfig) -> Hop:
+    try:
+        certificates = certificate_cache(config)
+    except CredentialFileError as error:
+        return Hop(ok=False, hop="tls", detail=in_flags(str(error)))
+    expiry = None if certificates is None else certificates.expiry()
+    detail = (
+        "the certificate and its key belong together, and it hasn't expired" if expiry is None else in_flags(expiry)
+    )
+    return Hop(ok=expiry is None, hop="tls", detail=detail)
 
 
 def _origin(source: LoadSnapshotSource) -> str:

@@ -10,6 +10,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from loadmonitor_worker._redaction import without_password
 from loadmonitor_worker.cli._options import closing, make_source
 from loadmonitor_worker.cli._settings import (
     NO_SERVE_FLAGS,
@@ -75,6 +76,8 @@ _REQUIRED = next(field for field in fields(SidecarConfig) if field.name == "sour
 def _plain(value: object) -> object:
     if isinstance(value, tuple):
         return list(value)
+    if isinstance(value, str):
+        return without_password(value)
     return str(value) if isinstance(value, Path) else value
 
 

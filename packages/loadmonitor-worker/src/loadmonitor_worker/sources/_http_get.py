@@ -10,6 +10,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
+from loadmonitor_worker._redaction import without_password
 from loadmonitor_worker.errors import ConfigError, MissingExtraError, SourceUnavailableError
 from loadmonitor_worker.sources._http_answer import HttpReason
 
@@ -57,7 +58,7 @@ def checked_url(url: str, module: ModuleType) -> str:
     try:
         parsed: httpx.URL = module.URL(url)
     except (module.InvalidURL, TypeError):
-        raise ConfigError(f"engine_url={url!r} is not allowed: {allowed}") from None
+        raise ConfigError(f"engine_url={without_password(str(url))!r} is not allowed: {allowed}") from None
     if parsed.userinfo:
         raise ConfigError("engine_url with a user or password is not allowed: give an API key instead")
     if (

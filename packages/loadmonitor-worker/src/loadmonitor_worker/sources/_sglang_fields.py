@@ -3,6 +3,7 @@
 Pure: the values come as a mapping, from wherever SGLang published them.
 """
 
+import math
 import reprlib
 from collections.abc import Mapping
 from typing import Any, Final
@@ -55,14 +56,25 @@ def snapshot_unix_ms(load: Mapping[str, object]) -> int | None:
 def to_rank_snapshot(load: Mapping[str, object]) -> RankSnapshot:
     """Build the snapshot of one rank from SGLang's names and values.
 
-    Types are checked here; ranges, and how ranks fit together, are the reporter's business.
+    Types are checked here, and that a ratio is none above 1: a `cache_hit_rate` is unknown then. Other ranges, and how ranks
+    fit together, are the reporter's business.
 
     Raises:
-        InvalidSnapshotError: A value has the wrong type or is missing; a missing counter of TOTALS is unknown instead.
+        InvalidSnapshotError: A value has the wrong type or is missing, or `token_usage` exceeds 1; a missing counter of TOTALS
+            is unknown instead.
     """
     values: dict[str, Any] = {key: _integer(load, key) for key in ("dp_rank", *_COUNTS)}
     for key in _RATIOS:
         values[key] = _number(load, key)
+    if values["token_usage"] > 1:
+        raise InvalidSnapshotError(
+            f"token_usage of rank {values['dp_rank']} is {values['token_usage']:g}, above 1: no share of a pool can be, and "
+            "nothing is scaled in silence",
+            dp_rank=values["dp_rank"],
+            field="token_usage",
+        )
+    if 1 < values["cache_hit_rate"] < math.inf:
+        values["cache_hit_rate"] = None  # SGLang wrote it as a percentage in 2024; routers do without
     for key, field in TOTALS.items():
         if key in load:
             values[field] = _integer(load, key)

@@ -30,33 +30,42 @@ def choose_ports(root: Path, devices: Iterable[str]) -> tuple[PortId, ...]:
 
     Args:
         root: What stands for `/sys`.
-        devices: The only devices; none for all. One that isn't there counts with its first port, for it may come.
+        devices: The only devices, or ports of devices, such as `mlx5_0:1`; none for all. A device that isn't there counts with its
+            first port, for it may come.
 
     Raises:
         PortIdError: No device can have such a name.
     """
-    directory, wanted = class_directory(root), tuple(devices)
-    inventory = list_ports(directory, devices=set(wanted) or None)
+    directory = class_directory(root)
+    wanted = [_device_and_port(name) for name in dict.fromkeys(devices)]
+    inventory = list_ports(directory, devices={device for device, _ in wanted} or None)
     for skipped in inventory.skipped:
         sys.stderr.write(f"nic-metrics: {skipped.device} is passed over: {skipped.reason}\n")
-    ports = [port.id for port in inventory.ports]
-    found = {port.device for port in ports}
-    ports += [PortId(device) for device in dict.fromkeys(wanted) if device not in found]
+    listed = [port.id for port in inventory.ports]
+    there = {port.device for port in listed}
+    absent = [PortId(device, port or 1) for device, port in wanted if port is not None or device not in there]
+    whole = {device for device, port in wanted if port is None}
+    ports = list(dict.fromkeys([port for port in listed if not wanted or port.device in whole] + absent))
     if not ports:
         sys.stderr.write(f"nic-metrics: there is no RDMA device in {directory}\n")
     return tuple(ports)
 
 
-def check_interval(seconds: float) -> None:
+def check_interval(seconds: float, longest_seconds: float = LONGEST_SECONDS) -> None:
     """Refuse an interval at which nothing can be measured.
 
     Raises:
         IntervalError: It's too short, too long or no number.
     """
-    if math.isnan(seconds) or not SHORTEST_SECONDS <= seconds <= LONGEST_SECONDS:
+    if math.isnan(seconds) or not SHORTEST_SECONDS <= seconds <= longest_seconds:
         raise IntervalError(
-            f"--interval {seconds:g} is not allowed: a number from {SHORTEST_SECONDS:g} to {LONGEST_SECONDS:g} is"
+            f"--interval {seconds:g} is not allowed: a number from {SHORTEST_SECONDS:g} to {longest_seconds:g} is"
         )
+
+
+def _device_and_port(name: str) -> tuple[str, int | None]:
+    device, _, number = name.rpartition(":")
+    return (device, int(number)) if device and number.isascii() and number.isdigit() else (name, None)
 
 
 def rounds(

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from nic_metrics.cli._output import number, print_json
+from nic_metrics.cli._topology import numbers
 from nic_metrics.ports import Port, PortId
 from nic_metrics.utilization import UnknownReason, Utilization
 
@@ -59,15 +60,18 @@ class UseLines:
         sys.stdout.flush()
 
 
-TABLE_TITLES = ("DEVICE", "PORT", "LINK", "STATE", "TX Gb/s", "RX Gb/s", "UTIL", "SOURCE", "REASON")
+TABLE_TITLES = ("DEVICE", "PORT", "LINK", "STATE", "TX Gb/s", "RX Gb/s", "UTIL", "GPU", "SOURCE", "REASON")
 
 
-def table_rows(uses: Uses, ports: Mapping[PortId, Port]) -> Sequence[tuple[str, ...]]:
+def table_rows(
+    uses: Uses, ports: Mapping[PortId, Port], gpus: Mapping[str, tuple[int, ...]]
+) -> Sequence[tuple[str, ...]]:
     """Return a row for each port, with bars for what it sends and receives.
 
     Args:
         uses: What a sampler told.
         ports: What the same ports say of themselves.
+        gpus: Numbers of the GPUs that a device is nearest to, where that was looked at.
     """
     rows = []
     for port, use in uses.items():
@@ -83,6 +87,7 @@ def table_rows(uses: Uses, ports: Mapping[PortId, Port]) -> Sequence[tuple[str, 
                 _barred(use.tx_bytes_per_second, use.link_bytes_per_second),
                 _barred(use.rx_bytes_per_second, use.link_bytes_per_second),
                 number(use.value, 2),
+                numbers(gpus.get(port.device, ())),
                 use.source or "-",
                 _reason(use) or "",
             )

@@ -29,7 +29,7 @@ def run_export(
 
     Args:
         listen: Where to serve, host:port or [ipv6]:port; port 0 takes any free one.
-        device: Export this device only; may be repeated. Nothing of any other is read.
+        device: Export this device only, or one of its ports, such as mlx5_0:1; may be repeated. Nothing of any other device is read.
         root: What stands for /sys: the host's, mounted elsewhere, or a tree that was captured.
     """
     host, _, port = listen.rpartition(":")

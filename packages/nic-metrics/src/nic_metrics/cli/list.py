@@ -10,9 +10,10 @@ from cyclopts import Parameter
 from nic_metrics.affinity import AffinityPolicy, affinity_map
 from nic_metrics.cli._output import print_columns, print_json
 from nic_metrics.cli._ports import DEFAULT_SYSFS, class_directory
-from nic_metrics.pci import PciDistance, PciPlace, pci_distance, shared_depth
+from nic_metrics.cli._topology import nearest_gpus, numbers, topology_below
+from nic_metrics.pci import PciPlace, pci_distance
 from nic_metrics.ports import CodedState, Port, PortId
-from nic_metrics.topology import DEFAULT_DEV_ROOT, Nic, Topology, read_topology
+from nic_metrics.topology import Nic, Topology
 
 LIST_SCHEMA = "nic-metrics.list/1"
 TOPO_SCHEMA = "nic-metrics.topo/1"
@@ -38,17 +39,17 @@ def run_list(
         root: What stands for /sys: the host's, mounted elsewhere, or a tree that was captured.
         json_lines: Print one JSON object a port, or with --topo a GPU.
     """
-    directory = class_directory(root)
-    topology = read_topology(root, root=directory, dev_root=DEFAULT_DEV_ROOT if root == DEFAULT_SYSFS else None)
+    topology = topology_below(root)
     if not topology.nics:
-        sys.stderr.write(f"nic-metrics: there is no RDMA device in {directory}\n")
+        sys.stderr.write(f"nic-metrics: there is no RDMA device in {class_directory(root)}\n")
     if topo:
         return _print_topo(topology, root, json_lines=json_lines)
     if json_lines:
         _print_ports_json(topology)
     else:
         skipped = [(entry.device, *"-" * (len(_TITLES) - 2), entry.reason) for entry in topology.skipped]
-        print_columns(_TITLES, [_cells(topology, nic, port) for nic in topology.nics for port in nic.ports] + skipped)
+        near = nearest_gpus(topology)
+        print_columns(_TITLES, [_cells(near, nic, port) for nic in topology.nics for port in nic.ports] + skipped)
     return 0 if topology.nics else 1
 
 
@@ -87,7 +88,7 @@ def _pin(pins: _Pins, policy: AffinityPolicy, gpu: PciPlace) -> str | None:
     return None if port is None else f"{port.device}:{port.port}"
 
 
-def _cells(topology: Topology, nic: Nic, port: Port) -> tuple[str, ...]:
+def _cells(near: Mapping[str, tuple[int, ...]], nic: Nic, port: Port) -> tuple[str, ...]:
     rate = port.rate
     return (
         nic.device,
@@ -98,12 +99,17 @@ def _cells(topology: Topology, nic: Nic, port: Port) -> tuple[str, ...]:
         nic.place.address or "-",
         _known(nic.place.numa_node),
         "-" if nic.verbs is None else "yes" if nic.verbs else "no",
-        ",".join(str(number) for number, gpu in enumerate(topology.gpus) if _is_nearest(topology, nic, gpu)) or "-",
-        "" if port.rate_problem is None else f"rate: {port.rate_problem}",
+        numbers(near[nic.device]),
+        "" if port.rate is not None else f"rate: {_rate_problem(port)}",
     )
 
 
+def _rate_problem(port: Port) -> str:
+    return port.rate_problem or "unreadable"
+
+
 def _print_ports_json(topology: Topology) -> None:
+    near = nearest_gpus(topology)
     for nic in topology.nics:
         for port in nic.ports:
             fields = {
@@ -118,23 +124,12 @@ def _print_ports_json(topology: Topology) -> None:
                 "pci_address": nic.place.address,
                 "numa_node": nic.place.numa_node,
                 "verbs": nic.verbs,
-                "nearest_gpus": [gpu.address for gpu in topology.gpus if _is_nearest(topology, nic, gpu)],
-                "reason": None if port.rate_problem is None else f"rate_{port.rate_problem}",
+                "nearest_gpus": [topology.gpus[number].address for number in near[nic.device]],
+                "reason": None if port.rate is not None else f"rate_{_rate_problem(port)}",
             }
             print_json(LIST_SCHEMA, fields)
     for skipped in topology.skipped:
         print_json(LIST_SCHEMA, {"device": skipped.device, "port": None, "reason": skipped.reason})
-
-
-def _is_nearest(topology: Topology, nic: Nic, gpu: PciPlace) -> bool:
-    """Tell whether no other device is nearer to the GPU; one on another NUMA node isn't near at all."""
-    return pci_distance(gpu, nic.place) not in {None, PciDistance.SYS} and _nearness(gpu, nic) == max(
-        _nearness(gpu, other) for other in topology.nics
-    )
-
-
-def _nearness(gpu: PciPlace, nic: Nic) -> tuple[int, bool]:
-    return shared_depth(gpu.path, nic.place.path), pci_distance(gpu, nic.place) is not PciDistance.SYS
 
 
 def _known(number: int | None) -> str:

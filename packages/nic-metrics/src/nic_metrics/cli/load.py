@@ -8,17 +8,19 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from nic_metrics.choosing import choose_nics
 from nic_metrics.cli._output import number, print_columns, print_json
-from nic_metrics.cli._ports import DEFAULT_SYSFS, class_directory
+from nic_metrics.cli._ports import DEFAULT_SYSFS, check_interval, class_directory
+from nic_metrics.cli._topology import topology_below
 from nic_metrics.cli._usage import UsageError, check_timeout, selected
+from nic_metrics.gpus import cuda_gpus, list_driver_gpus
 from nic_metrics.interfaces import Signal
-from nic_metrics.nic_choice import choose_nics
 from nic_metrics.nic_signal import NicSignal, nic_signal
 from nic_metrics.provider import SourceLoad, SourceLoadProvider
 from nic_metrics.scraper import ServingLoadScraper
 from nic_metrics.serving_load import ServingLoadReader
 from nic_metrics.source_load import METRICS_URL_VARIABLE
-from nic_metrics.topology import Topology, read_topology
+from nic_metrics.topology import Topology
 
 SCHEMA = "nic-metrics.load/1"
 _TITLES = ("SIGNAL", "LOAD", "AGE", "REASON", "DETAIL")
@@ -29,6 +31,7 @@ def run_load(
     device: tuple[str, ...] = (),
     busiest_of: tuple[str, ...] = (),
     gpu: str | None = None,
+    cuda_index: int | None = None,
     nic: Annotated[bool, Parameter(negative="--no-nic")] = True,
     root: Path = DEFAULT_SYSFS,
     url: str | None = None,
@@ -42,29 +45,39 @@ def run_load(
 
     It measures the NIC that transfers use over an interval, and asks the engine.
     Which NIC that is say the flags, or MX_RDMA_NIC_PIN and UCX_NET_DEVICES.
+    Below another --root every verbs node counts that sysfs lists.
     Exits 1 when the load is unknown.
 
     Args:
         device: A device that transfers use, or one port of it, such as mlx5_0:1; may be repeated, for several rails.
         busiest_of: A device or port that transfers may use, where nothing says which they do: the busiest counts; may be repeated.
-        gpu: PCI address of the GPU, for a pin that goes by it.
+        gpu: PCI address of the GPU, for a pin that goes by it; by default what CUDA_VISIBLE_DEVICES makes of --cuda-index.
+        cuda_index: The worker's CUDA index, for a pin that is a list.
         nic: Measure the NIC, or leave it out.
         root: What stands for /sys: the host's, mounted elsewhere, or a tree that was captured.
         url: Address of the engine's metrics; by default what MX_P2P_RUNTIME_METRICS_URL holds.
         engine: Count only series with this label `engine`.
         dp_rank: Count only series with this label `dp_rank`.
-        interval_seconds: Time over which the NIC is measured, in seconds.
+        interval_seconds: Time over which the NIC is measured, 0.1 to 60, in seconds.
         timeout_seconds: Longest that the engine's whole answer may take, in seconds.
         json_lines: Print one JSON object.
     """
-    if not 0 < interval_seconds <= _LONGEST_SECONDS:
-        raise UsageError(f"--interval {interval_seconds:g} is not above 0 and at most {_LONGEST_SECONDS:g}")
+    check_interval(interval_seconds, _LONGEST_SECONDS)
+    if cuda_index is not None and cuda_index < 0:
+        raise UsageError(f"--cuda-index {cuda_index} is below 0")
     check_timeout(timeout_seconds)
     signals: dict[str, Signal] = {}
     if nic:
         # Of other devices than the named ones nothing is read.
-        topology = Topology((), ()) if device else read_topology(root, root=class_directory(root))
-        choice = choose_nics(topology, os.environ, gpu=gpu, devices=device or None, busiest_of=busiest_of or None)
+        topology = Topology((), ()) if device else topology_below(root)
+        choice = choose_nics(
+            topology,
+            os.environ,
+            gpu=gpu or _gpu_of(cuda_index),
+            cuda_index=cuda_index,
+            devices=device or None,
+            busiest_of=busiest_of or None,
+        )
         signals["nic"] = nic_signal(choice, root=class_directory(root))
     address = os.environ.get(METRICS_URL_VARIABLE, "") if url is None else url
     if address:
@@ -79,6 +92,13 @@ def run_load(
     finally:
         provider.close()
     return int(provider.explain().value is None)
+
+
+def _gpu_of(cuda_index: int | None) -> str | None:
+    if cuda_index is None:
+        return None
+    gpus = cuda_gpus(list_driver_gpus(), os.environ)
+    return gpus[cuda_index] if cuda_index < len(gpus) else None
 
 
 def _asked_once(scraper: ServingLoadScraper) -> ServingLoadScraper:

@@ -31,7 +31,7 @@ def run_sample(
     Args:
         interval: Time over which a sample measures, in seconds, 0.1 or more.
         count: How many samples.
-        device: Look at this device only; may be repeated. Nothing of any other is read.
+        device: Look at this device only, or one of its ports, such as mlx5_0:1; may be repeated. Nothing of any other device is read.
         root: What stands for /sys: the host's, mounted elsewhere, or a tree that was captured.
         json_lines: Print one JSON object a port and sample.
     """
