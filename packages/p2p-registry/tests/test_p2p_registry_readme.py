@@ -12,7 +12,7 @@ PROGRAMS = re.findall(r"^```python\n(.*?)^```", README, re.DOTALL | re.MULTILINE
 
 
 def test_the_readme_has_its_programs() -> None:
-    assert len(PROGRAMS) == 3
+    assert len(PROGRAMS) == 4
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.split()[1])

@@ -6,7 +6,14 @@ from contextlib import asynccontextmanager
 import grpc.aio
 import pytest
 
-from p2p_registry import MemoryBackend, RegistryService, RegistryUnreachableError, SourceGoneError, SourceIdentity
+from p2p_registry import (
+    MemoryBackend,
+    Reaped,
+    RegistryService,
+    RegistryUnreachableError,
+    SourceGoneError,
+    SourceIdentity,
+)
 from p2p_registry.client import ListedSource, RegistryClient
 from p2p_registry.server import CHANNEL_OPTIONS, add_registry_service
 from p2p_registry.wire import (
@@ -81,7 +88,7 @@ async def test_ready_sources_are_listed_with_the_presence_of_their_load_and_thei
             ("b", 0.0),
             ("c", 0.75),
         ]
-        assert listing.hidden is None
+        assert (listing.hidden, listing.silent) == (None, None)
         first = listing.sources[0]
         assert first == ListedSource(
             mx_source_id=first.mx_source_id,
@@ -105,8 +112,19 @@ async def test_where_no_source_is_ready_the_listing_tells_how_many_are_hidden() 
         await publish(service, "a", Wire.SOURCE_STATUS_STALE)
         await publish(service, "b", Wire.SOURCE_STATUS_UNKNOWN)
         listing = await client.list_sources(MODEL)
-        assert (listing.sources, listing.hidden) == ((), 2)
+        assert (listing.sources, listing.hidden, listing.silent) == ((), 2, 0)
         assert (await client.list_sources(SourceIdentity(model_name="other"))).hidden == 0
+
+
+async def test_a_source_that_published_once_and_fell_silent_is_told_apart_from_none() -> None:
+    now_ms = NOW_MS - 120_000
+    service = RegistryService(MemoryBackend(), now_ms=lambda: now_ms)
+    async with client_of(service) as client:
+        await publish(service, "a", Wire.SOURCE_STATUS_READY)
+        now_ms = NOW_MS
+        assert await service.reap() == Reaped(marked_stale=1, removed=0)
+        listing = await client.list_sources(MODEL)
+        assert (listing.sources, listing.hidden, listing.silent) == ((), 1, 1)
 
 
 async def test_old_heartbeats_that_a_registry_lists_are_left_out() -> None:
@@ -124,9 +142,11 @@ async def test_old_heartbeats_that_a_registry_lists_are_left_out() -> None:
         (GetMetadataResponse(found=True), False),
         (GetMetadataResponse(found=True, mx_source_id="s", worker_id="restarted"), True),
         (GetMetadataResponse(found=True, mx_source_id="t", worker_id="w"), True),
+        (GetMetadataResponse(found=True, worker=WorkerMetadata(worker_rank=1)), True),
+        (GetMetadataResponse(found=True, worker=WorkerMetadata(status=Wire.SOURCE_STATUS_STALE)), True),
         (GetMetadataResponse(mx_source_id="s", worker_id="w"), True),
     ],
-    ids=["same", "names nobody", "another process", "another source", "not found"],
+    ids=["same", "names nobody", "another process", "another source", "another rank", "said goodbye", "not found"],
 )
 async def test_metadata_of_another_generation_is_refused(answer: GetMetadataResponse, gone: bool) -> None:
     listed = [SourceInstanceRef(mx_source_id="s", worker_id="w", updated_at=NOW_MS)]

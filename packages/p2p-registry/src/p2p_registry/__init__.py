@@ -1,25 +1,31 @@
 """The P2P metadata of weight sources: what a source is, the id it is listed under, and the service that lists it.
 
-`RegistryService` answers requests from a `Backend`; `p2p_registry.server` puts it on gRPC; pullers
-ask through `p2p_registry.client`; the messages are in `p2p_registry.wire`.
+`RegistryService` answers requests from a `Backend`; `p2p_registry.server` puts it on gRPC, and `p2p_registry.serving` makes a server of
+it. Sources publish through `p2p_registry.publisher`, or `publisher_thread`, and pullers ask through `p2p_registry.client`; the messages
+are in `p2p_registry.wire`.
 """
 
 from p2p_registry.backends import open_backend
 from p2p_registry.errors import (
     BackendError,
+    BindError,
+    CredentialFileError,
     InvalidBackendUrlError,
     InvalidIdentityError,
     MissingExtraError,
     P2PRegistryError,
     RegistryUnreachableError,
+    SettingError,
     SourceGoneError,
 )
 from p2p_registry.identity import BackendFramework, SourceIdentity, SourceType
-from p2p_registry.interfaces import Backend, UpdateOutcome
+from p2p_registry.interfaces import Backend, CallObserver, PublisherClock, UpdateOutcome
 from p2p_registry.listing import HEARTBEAT_TIMEOUT_MS
 from p2p_registry.memory import MemoryBackend
+from p2p_registry.publishing import PublisherSettings, PublisherState
 from p2p_registry.reaper import REMOVAL_TIMEOUT_MS, Reaped
 from p2p_registry.records import SourceStatus, WorkerKey, WorkerRecord, WorkerState, WorkerSummary
+from p2p_registry.registration import Registration, new_worker_id
 from p2p_registry.service import RegistryService
 from p2p_registry.snapshot_backend import SnapshotBackend
 from p2p_registry.source_id import mx_source_id
@@ -30,14 +36,22 @@ __all__ = [
     "Backend",
     "BackendError",
     "BackendFramework",
+    "BindError",
+    "CallObserver",
+    "CredentialFileError",
     "InvalidBackendUrlError",
     "InvalidIdentityError",
     "MemoryBackend",
     "MissingExtraError",
     "P2PRegistryError",
+    "PublisherClock",
+    "PublisherSettings",
+    "PublisherState",
     "Reaped",
+    "Registration",
     "RegistryService",
     "RegistryUnreachableError",
+    "SettingError",
     "SnapshotBackend",
     "SourceGoneError",
     "SourceIdentity",
@@ -49,5 +63,6 @@ __all__ = [
     "WorkerState",
     "WorkerSummary",
     "mx_source_id",
+    "new_worker_id",
     "open_backend",
 ]

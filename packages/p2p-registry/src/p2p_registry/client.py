@@ -1,22 +1,38 @@
 """The puller's side: which sources there are, and the metadata of one."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field, fields
-from typing import TypeVar
+from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
 
 import grpc.aio
 
 from p2p_registry.errors import RegistryUnreachableError, SourceGoneError
 from p2p_registry.identity import SourceIdentity
 from p2p_registry.listing import HEARTBEAT_TIMEOUT_MS
+from p2p_registry.registration import wire_identity
 from p2p_registry.server import RegistryStub
 from p2p_registry.service import system_clock_ms
 from p2p_registry.wire import GetMetadataRequest, ListSourcesRequest, SourceInstanceRef, SourceStatus, WorkerMetadata
-from p2p_registry.wire import SourceIdentity as WireIdentity
 
-__all__ = ["ListedSource", "Listing", "RegistryClient"]
+__all__ = ["ListedSource", "Listing", "RegistryClient", "SourceRef"]
 
 _Answer = TypeVar("_Answer")
+
+
+class SourceRef(Protocol):
+    """What a source is asked for by: a `ListedSource`, or what a selector made of it, such as p2p-selection's `Candidate`."""
+
+    @property
+    def mx_source_id(self) -> str:
+        """Id of the source identity."""
+
+    @property
+    def worker_id(self) -> str:
+        """Id of the serving process."""
+
+    @property
+    def worker_rank(self) -> int:
+        """Its rank."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,10 +72,13 @@ class Listing:
         sources: The fresh READY sources, in the registry's order: newest first.
         hidden: Workers of the identity that aren't among them because they aren't READY or their heartbeat is old. Only asked for
             when there is no source: None otherwise.
+        silent: Those of them whose heartbeat is old, so that they died or hang; the others aren't READY yet, or said goodbye. None
+            where `hidden` is.
     """
 
     sources: tuple[ListedSource, ...]
     hidden: int | None
+    silent: int | None
 
 
 class RegistryClient:
@@ -95,21 +114,25 @@ class RegistryClient:
         Raises:
             RegistryUnreachableError: The call failed.
         """
-        wire = WireIdentity(**{f.name: getattr(identity, f.name) for f in fields(identity)})
+        wire = wire_identity(identity)
         ready = await self._list(ListSourcesRequest(identity=wire, status_filter=SourceStatus.SOURCE_STATUS_READY))
         oldest_ms = self._now_ms() - HEARTBEAT_TIMEOUT_MS
         sources = tuple(_listed(reference) for reference in ready if reference.updated_at >= oldest_ms)
-        hidden = None if sources else len(await self._list(ListSourcesRequest(identity=wire)))
-        return Listing(sources=sources, hidden=hidden)
+        if sources:
+            return Listing(sources=sources, hidden=None, silent=None)
+        everyone = await self._list(ListSourcesRequest(identity=wire))
+        silent = sum(reference.updated_at < oldest_ms for reference in everyone)
+        return Listing(sources=(), hidden=len(everyone), silent=silent)
 
-    async def metadata(self, source: ListedSource) -> WorkerMetadata:
+    async def metadata(self, source: SourceRef) -> WorkerMetadata:
         """Return what `source` published.
 
         An answer that names another process is no answer: the source was replaced since it was listed. One that names none, as
         older registries give it, counts.
 
         Raises:
-            SourceGoneError: The source isn't registered any more, or the answer is of another one.
+            SourceGoneError: The source isn't registered any more or has said goodbye, or the answer is of another process or rank.
+                The next source may do.
             RegistryUnreachableError: The call failed.
         """
         request = GetMetadataRequest(mx_source_id=source.mx_source_id, worker_id=source.worker_id)
@@ -120,6 +143,11 @@ class RegistryClient:
         for asked, told in ((source.worker_id, answer.worker_id), (source.mx_source_id, answer.mx_source_id)):
             if told not in {"", asked}:
                 raise SourceGoneError(f"asked for {where}, the registry answered with {told!r}: try the next source")
+        rank = answer.worker.worker_rank
+        if rank != source.worker_rank:
+            raise SourceGoneError(f"{where} is of rank {rank} now, not {source.worker_rank}: try the next source")
+        if answer.worker.status == SourceStatus.SOURCE_STATUS_STALE:
+            raise SourceGoneError(f"{where} is STALE by now: try the next source")
         return answer.worker
 
     async def _list(self, request: ListSourcesRequest) -> list[SourceInstanceRef]:

@@ -2,12 +2,17 @@
 
 P2PRegistryError
 ├── InvalidIdentityError        a source identity holds what the wire can't carry, or has no model name to be listed under
+├── SettingError                the value of a setting isn't allowed, by itself or beside another; nothing was started
+├── CredentialFileError         a certificate, key or token file can't be used; nothing was started
+├── BindError                   the address can't be listened on; nothing was started
 ├── InvalidBackendUrlError      no store can be opened from a URL
 ├── MissingExtraError           an optional dependency of the requested store is not installed
 ├── BackendError                the store behind the registry can't be reached, or refuses
 ├── RegistryUnreachableError    a call to the registry failed
 └── SourceGoneError             a listed source isn't there any more, or another process took its place
 """
+
+from pathlib import Path
 
 
 class P2PRegistryError(Exception):
@@ -16,6 +21,26 @@ class P2PRegistryError(Exception):
 
 class InvalidIdentityError(P2PRegistryError, ValueError):
     """A source identity can't be used; the message names the field, the value received and what is allowed."""
+
+
+class SettingError(P2PRegistryError, ValueError):
+    """A setting can't be used; the message names the setting, the value received and what is allowed."""
+
+    def __init__(self, setting: str, value: object, rule: str) -> None:
+        """Give the parts of the sentence; `rule` is its end."""
+        super().__init__(f"{setting}={value} {rule}")
+
+
+class CredentialFileError(P2PRegistryError):
+    """A certificate, key or token file can't be used; the message names setting and file, and shows nothing of what it holds."""
+
+    def __init__(self, setting: str, path: Path, why: str) -> None:
+        """Name the setting, the file and what is wrong with it."""
+        super().__init__(f"{setting}={path} can't be used: {why}")
+
+
+class BindError(P2PRegistryError, OSError):
+    """An address can't be listened on; the message says why."""
 
 
 class InvalidBackendUrlError(P2PRegistryError, ValueError):

@@ -1,8 +1,11 @@
-"""What the registry needs of a store."""
+"""What the registry needs of a store and whom it tells of the calls that it answers, and what a publisher needs of a clock."""
 
+import asyncio
 from collections.abc import Sequence
 from enum import Enum
 from typing import Protocol
+
+from google.protobuf.message import Message
 
 from p2p_registry.records import WorkerKey, WorkerRecord, WorkerState, WorkerSummary
 
@@ -65,3 +68,28 @@ class Backend(Protocol):
 
     async def aclose(self) -> None:
         """Let go of the store, what it keeps written first; the backend isn't used afterwards. A second call does nothing."""
+
+
+class CallObserver(Protocol):
+    """Whoever counts calls."""
+
+    def answered(self, method: str, code: str, seconds: float, request: Message, answer: Message | None) -> None:
+        """Take note of a call that has ended.
+
+        Args:
+            method: Its name, such as `UpdateStatus`.
+            code: gRPC's name of its status, such as `OK`; a refusal in an answer is OK, too.
+            seconds: Time from the parsed request to the answer, the store's part included.
+            request: The request.
+            answer: The answer, or None where the code isn't OK.
+        """
+
+
+class PublisherClock(Protocol):
+    """The time that a publisher works by."""
+
+    def monotonic(self) -> float:
+        """Return the seconds of a clock that never goes back."""
+
+    async def wait_until(self, when: float, stopping: asyncio.Event) -> None:
+        """Return when the clock shows `when` or `stopping` is set, whichever comes first."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
@@ -9,7 +10,9 @@ import grpc
 import grpc.aio
 from google.protobuf.message import Message
 
+from p2p_registry._admission import Admission
 from p2p_registry.errors import BackendError
+from p2p_registry.interfaces import CallObserver
 from p2p_registry.service import RegistryService
 from p2p_registry.wire import (
     DESCRIPTOR,
@@ -36,8 +39,13 @@ SERVICE_NAME: str = DESCRIPTOR.services_by_name["P2pService"].full_name
 CHANNEL_OPTIONS = (
     ("grpc.max_receive_message_length", 100 * 2**20),
     ("grpc.max_send_message_length", 100 * 2**20),
+    ("grpc.max_reconnect_backoff_ms", 5_000),
 )
-"""Options for servers and channels: 100 MiB a message, as modelexpress' clients have it; gRPC's own 4 MiB is too little for them."""
+"""Options for servers and channels.
+
+100 MiB a message, as modelexpress' clients have it; gRPC's own 4 MiB is too little for them. And at most 5 s from one attempt to
+connect to the next: gRPC's own two minutes are longer than a source may be silent.
+"""
 
 
 class RegistryStub:
@@ -66,13 +74,30 @@ class RegistryStub:
         )
 
 
-def add_registry_service(service: RegistryService, server: grpc.aio.Server) -> None:
-    """Register `service` on `server`, before the server starts."""
+def add_registry_service(
+    service: RegistryService,
+    server: grpc.aio.Server,
+    *,
+    admission: Admission | None = None,
+    observer: CallObserver | None = None,
+) -> None:
+    """Register `service` on `server`, before the server starts.
+
+    Args:
+        service: What answers.
+        server: Where.
+        admission: Refuses calls before they are answered; by default nobody does.
+        observer: Is told of each call that has ended.
+    """
+    methods: dict[str, tuple[Callable[[Any], Awaitable[Message]], Callable[[bytes], Message]]] = {
+        "PublishMetadata": (service.publish_metadata, PublishMetadataRequest.FromString),
+        "UpdateStatus": (service.update_status, UpdateStatusRequest.FromString),
+        "ListSources": (service.list_sources, ListSourcesRequest.FromString),
+        "GetMetadata": (service.get_metadata, GetMetadataRequest.FromString),
+    }
     handlers = {
-        "PublishMetadata": _handler(service.publish_metadata, PublishMetadataRequest.FromString),
-        "UpdateStatus": _handler(service.update_status, UpdateStatusRequest.FromString),
-        "ListSources": _handler(service.list_sources, ListSourcesRequest.FromString),
-        "GetMetadata": _handler(service.get_metadata, GetMetadataRequest.FromString),
+        name: _handler(_Call(name, method, admission, observer).answer, parse)
+        for name, (method, parse) in methods.items()
     }
     server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE_NAME, handlers),))
 
@@ -113,11 +138,43 @@ def _call(
     )
 
 
-def _handler(method: Callable[[Any], Awaitable[Message]], parse: Callable[[bytes], Message]) -> Any:
-    async def answer(request: Message, context: object) -> Message:
-        del context
-        return await method(request)
+class _Call:
+    """One method: admitted, answered, and told."""
 
+    def __init__(
+        self,
+        name: str,
+        method: Callable[[Any], Awaitable[Message]],
+        admission: Admission | None,
+        observer: CallObserver | None,
+    ) -> None:
+        self._name = name
+        self._method = method
+        self._admission = admission
+        self._observer = observer
+
+    async def answer(self, request: Message, context: "grpc.aio.ServicerContext[Message, Message]") -> Message:
+        began = time.perf_counter()
+        code, answer = grpc.StatusCode.UNKNOWN, None
+        try:
+            if self._admission is not None:
+                refused = self._admission.refusal(context.peer(), context.invocation_metadata() or ())
+                if refused is not None:
+                    code = refused.code
+                    await context.abort(code, refused.why)
+            answer = await self._method(request)
+        except asyncio.CancelledError:
+            code = grpc.StatusCode.CANCELLED
+            raise
+        else:
+            code = grpc.StatusCode.OK
+            return answer
+        finally:
+            if self._observer is not None:
+                self._observer.answered(self._name, code.name, time.perf_counter() - began, request, answer)
+
+
+def _handler(answer: Callable[[Any, Any], Awaitable[Message]], parse: Callable[[bytes], Message]) -> Any:
     return grpc.unary_unary_rpc_method_handler(
         answer, request_deserializer=parse, response_serializer=lambda message: message.SerializeToString()
     )

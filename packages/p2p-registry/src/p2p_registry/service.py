@@ -215,7 +215,7 @@ def _reference(summary: WorkerSummary) -> SourceInstanceRef:
         worker_rank=summary.key.worker_rank,
         accelerator=summary.accelerator,
         updated_at=summary.state.updated_at_ms,
-        topology=summary.topology,
+        topology=summary.topology or None,  # an empty map would take as long as all the rest
         training_step=summary.training_step,
         layout_signature=summary.layout_signature,
         source_load=summary.state.source_load,

@@ -1,12 +1,13 @@
 """The commands of `p2p-registry`; each is imported when it is called."""
 
+import re
 import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 
 from cyclopts import App, CycloptsError
 
-from p2p_registry.errors import P2PRegistryError
+from p2p_registry.errors import InvalidBackendUrlError, InvalidIdentityError, P2PRegistryError, SettingError
 
 app: App = App(
     name="p2p-registry",
@@ -35,6 +36,19 @@ def run(arguments: Sequence[str]) -> int:
         code = app(arguments)
     except (CycloptsError, P2PRegistryError) as error:
         # By hand, because a terminal's boxes and line breaks hinder whoever reads this in a log.
-        sys.stderr.write(f"p2p-registry: {error}\n")
-        return 2
+        sys.stderr.write(f"p2p-registry: {_as_flags(str(error))}\n")
+        usage = CycloptsError | InvalidBackendUrlError | InvalidIdentityError | SettingError
+        return 2 if isinstance(error, usage) else 1
     return code if isinstance(code, int) else 0
+
+
+def _as_flags(message: str) -> str:
+    """Call settings what they are called here: `tls_cert_file=x` is `--tls-cert-file x`."""
+
+    def flag(setting: re.Match[str]) -> str:
+        return f"--{setting[1].replace('_', '-')}{' ' if setting[2] else ''}"
+
+    words = "extra|framework|listen|rank|registry|timeout|topology"
+    beginnings = "auth|heartbeat|http|interval|max|tls|token"
+    names = rf"(?:{words})(?==)|(?:{beginnings})(?:_[a-z]+)+|source_type|[a-z]+_parallel_size"
+    return re.sub(rf"(?<![\w/.-])({names})(=?)", flag, message)

@@ -14,6 +14,11 @@ def print_columns(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         sys.stdout.write("  ".join([*cells, row[-1]]).rstrip() + "\n")
 
 
+def print_line(cells: Sequence[str]) -> None:
+    """Print one line by itself, whose width nothing before or after it shares."""
+    sys.stdout.write("  ".join(map(_safe, cells)).rstrip() + "\n")
+
+
 def print_json(schema: str, fields: Mapping[str, object]) -> None:
     """Print one object; null is unknown."""
     sys.stdout.write(json.dumps({"schema": schema, **fields}) + "\n")
