@@ -332,6 +332,17 @@ async def test_a_call_that_breaks_is_no_success_in_the_counts() -> None:
     assert scraped.get("p2p_registry_rpcs_total", method="ListSources", code="OK") == 0
 
 
+async def test_a_reaper_that_breaks_is_told_loudly(caplog: pytest.LogCaptureFixture) -> None:
+    class Broken(Store):
+        async def summaries(self, source_id: str | None) -> Sequence[WorkerSummary]:
+            raise RuntimeError(f"a fault of the store's code, asked for {source_id}")
+
+    async with RegistryServer(Broken(), HERE) as server:
+        await asyncio.wait(server._tasks[:1])
+    (critical,) = [record for record in caplog.records if record.levelname == "CRITICAL"]
+    assert critical.getMessage() == "registry-reaper has ended, and nothing does its work: restart"
+
+
 async def test_reaped_workers_are_counted() -> None:
     metrics = RegistryMetrics(backend="memory")
     now_ms = 1_800_000_000_000
