@@ -78,7 +78,7 @@ def test_serving_load_asks_an_address_by_flag_or_by_environment(
         (["--url", "http://x/", "--file", "y"], "--url and --file are two sources"),
         (["--file", "/nowhere/at/all"], "--file /nowhere/at/all can't be read: No such file or directory"),
         (["--url", "file:///etc/passwd"], "is not an address of http or https"),
-        (["--url", "http://127.0.0.1:1/", "--timeout", "0"], "--timeout 0 is not above 0"),
+        (["--url", "http://127.0.0.1:1/", "--timeout", "0"], "--timeout 0 is not a finite number above 0"),
         (
             ["--url", "http://127.0.0.1:1/", "--prefix", "a b"],
             "--prefix: 'a bvllm:kv_cache_usage_perc' is no metric's name",
@@ -111,6 +111,8 @@ def test_load_shows_every_signal_and_the_one_load(tree: NicTree, capsys: pytest.
             str(tree.root),
             "--url",
             server.url,
+            "--timeout",
+            "20",
             "--dp-rank",
             "1",
             "--interval",
@@ -149,6 +151,7 @@ def test_load_of_a_nic_that_cannot_be_seen_is_unknown_in_json(
         (["--device", "../mlx5_0"], "is no port"),
         (["--device", "mlx5_0", "--interval", "0"], "--interval 0 is not above 0 and at most 60"),
         (["--url", "nonsense"], "is not an address of http or https"),
+        (["--url", "http://127.0.0.1:1/", "--timeout", "nan"], "--timeout nan is not a finite number above 0"),
     ],
 )
 def test_load_refuses_what_it_cannot_do(arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -171,8 +174,25 @@ def test_load_takes_the_nic_from_the_environment_and_says_when_that_names_none(
 
 def test_load_without_a_nic_is_the_engine_s(capsys: pytest.CaptureFixture[str]) -> None:
     with serving(sends(metrics(TEXT.encode()))) as server:
-        assert run(["load", "--no-nic", "--url", server.url, "--json"]) == 0
+        assert run(["load", "--no-nic", "--url", server.url, "--timeout", "20", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert (told["load"], list(told["signals"])) == (0.9, ["serving"])
     assert run(["load", "--no-nic"]) == 1
     assert "no_signal" in capsys.readouterr().out
+
+
+def test_load_of_a_named_device_reads_nothing_of_others(tree: NicTree) -> None:
+    tree.port("mlx5_1", {"counters/port_xmit_data": 1, "counters/port_rcv_data": 1})
+    opened: list[str] = []
+    listening = True
+
+    def note(event: str, arguments: tuple[object, ...]) -> None:
+        if listening and event in {"open", "os.listdir", "os.scandir"}:
+            opened.append(str(arguments[0]))
+
+    # It can't be taken away, but made deaf.
+    sys.addaudithook(note)
+    assert run(["load", "--device", "mlx5_0", "--root", str(tree.root), "--interval", "0.15"]) == 0
+    listening = False
+    assert any("mlx5_0" in path for path in opened)
+    assert [path for path in opened if "mlx5_1" in path or path == str(tree.root)] == []

@@ -214,7 +214,7 @@ def test_a_whole_text_without_line_feed_from_a_server_that_stays_is_taken_at_the
 
     with serving() as server:
         server.answer = answer
-        assert MetricsUrl(server.url).fetch(deadline_seconds=SOON).body == BODY[:-1]
+        assert MetricsUrl(server.url).fetch(deadline_seconds=1.0).body == BODY[:-1]
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from nic_metrics import (
     MetricsUrlError,
     NicSignal,
     PortId,
+    ScrapeProblem,
     ServingLoadReader,
     SignalReading,
     SignalReason,
@@ -325,10 +326,8 @@ def test_the_address_of_the_environment_is_asked_beside_the_heartbeat(idle_nic: 
         # The server hangs, and nobody waits for it.
         assert provider() is None
         readings = provider.explain().signals
-        assert {name: (each.value, each.reason) for name, each in readings.items()} == {
-            "nic": (0.0, None),
-            "serving": (None, SignalReason.NOT_YET),
-        }
+        assert (readings["nic"].value, readings["serving"].value) == (0.0, None)
+        assert readings["serving"].reason in {SignalReason.NOT_YET, ScrapeProblem.DEADLINE}
         server.over.set()
         provider.close()
 
@@ -343,8 +342,11 @@ def test_the_engine_s_load_is_blended_once_it_has_answered(idle_nic: NicSignal) 
             reader=ServingLoadReader(select={"dp_rank": "1"}),
             scrape_interval_seconds=0.001,
         )
-        # The second question comes after the first answer.
-        server.wait_for_requests(2)
+        questions = 1
+        # Each question comes after the answer to the one before; a machine that is very busy may miss a deadline.
+        while provider() is None:
+            questions += 1
+            server.wait_for_requests(questions)
         assert provider() == 0.25
         provider.close()
 

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from nic_metrics.cli._output import number, print_columns, print_json
 from nic_metrics.cli._ports import DEFAULT_SYSFS, class_directory
-from nic_metrics.cli._usage import UsageError, selected
+from nic_metrics.cli._usage import UsageError, check_timeout, selected
 from nic_metrics.interfaces import Signal
 from nic_metrics.nic_choice import choose_nics
 from nic_metrics.nic_signal import NicSignal, nic_signal
@@ -18,7 +18,7 @@ from nic_metrics.provider import SourceLoad, SourceLoadProvider
 from nic_metrics.scraper import ServingLoadScraper
 from nic_metrics.serving_load import ServingLoadReader
 from nic_metrics.source_load import METRICS_URL_VARIABLE
-from nic_metrics.topology import read_topology
+from nic_metrics.topology import Topology, read_topology
 
 SCHEMA = "nic-metrics.load/1"
 _TITLES = ("SIGNAL", "LOAD", "AGE", "REASON", "DETAIL")
@@ -35,6 +35,7 @@ def run_load(
     engine: int | None = None,
     dp_rank: int | None = None,
     interval_seconds: Annotated[float, Parameter(name="--interval")] = 1.0,
+    timeout_seconds: Annotated[float, Parameter(name="--timeout")] = 1.0,
     json_lines: Annotated[bool, Parameter(name="--json", negative="")] = False,
 ) -> int:
     """Print the one load that a weight source would publish, and where it came from.
@@ -53,18 +54,22 @@ def run_load(
         engine: Count only series with this label `engine`.
         dp_rank: Count only series with this label `dp_rank`.
         interval_seconds: Time over which the NIC is measured.
+        timeout_seconds: Longest time for the engine's whole answer.
         json_lines: Print one JSON object.
     """
     if not 0 < interval_seconds <= _LONGEST_SECONDS:
         raise UsageError(f"--interval {interval_seconds:g} is not above 0 and at most {_LONGEST_SECONDS:g}")
+    check_timeout(timeout_seconds)
     signals: dict[str, Signal] = {}
     if nic:
-        topology = read_topology(root, root=class_directory(root))
+        # Of other devices than the named ones nothing is read.
+        topology = Topology((), ()) if device else read_topology(root, root=class_directory(root))
         choice = choose_nics(topology, os.environ, gpu=gpu, devices=device or None, busiest_of=busiest_of or None)
         signals["nic"] = nic_signal(choice, root=class_directory(root))
     address = os.environ.get(METRICS_URL_VARIABLE, "") if url is None else url
     if address:
-        signals["serving"] = _asked_once(address, ServingLoadReader(select=selected(engine, dp_rank)))
+        reader = ServingLoadReader(select=selected(engine, dp_rank))
+        signals["serving"] = _asked_once(ServingLoadScraper(address, reader=reader, deadline_seconds=timeout_seconds))
     if isinstance(signals.get("nic"), NicSignal):
         time.sleep(interval_seconds)
     provider = SourceLoadProvider(signals)
@@ -76,8 +81,7 @@ def run_load(
     return int(provider.explain().value is None)
 
 
-def _asked_once(address: str, reader: ServingLoadReader) -> ServingLoadScraper:
-    scraper = ServingLoadScraper(address, reader=reader)
+def _asked_once(scraper: ServingLoadScraper) -> ServingLoadScraper:
     scraper.scrape()
     # A closed one starts no thread.
     scraper.close()

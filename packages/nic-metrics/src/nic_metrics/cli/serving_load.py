@@ -8,7 +8,7 @@ from typing import Annotated, TypedDict
 from cyclopts import Parameter
 
 from nic_metrics.cli._output import number, print_columns, print_json
-from nic_metrics.cli._usage import UsageError, selected
+from nic_metrics.cli._usage import UsageError, check_timeout, selected
 from nic_metrics.errors import ScrapeError
 from nic_metrics.scrape import MetricsUrl
 from nic_metrics.serving_load import DEFAULT_PREFIXES, ServingLoad, ServingLoadReader
@@ -55,8 +55,7 @@ def run_serving_load(
         reader = ServingLoadReader(prefixes=prefixes, select=selected(engine, dp_rank))
     except ValueError as error:
         raise UsageError(f"--prefix: {error}") from None
-    if not timeout_seconds > 0:
-        raise UsageError(f"--timeout {timeout_seconds:g} is not above 0")
+    check_timeout(timeout_seconds)
     source, found = _read(reader, url, file, timeout_seconds)
     if json_lines:
         print_json(SCHEMA, {**found, "source": source})
