@@ -61,7 +61,8 @@ class Wave:
 
     def _capacities(self, policy: str) -> tuple[float, float]:
         weight = {"spread": self.weight, "rendezvous_hash": 0.0}[policy]
-        return tuple(max(1 - load, LEAST_CAPACITY) ** weight for load in (self.busy_load, self.swing))  # type: ignore[return-value]
+        busy, idle = (max(1 - load, LEAST_CAPACITY) ** weight for load in (self.busy_load, self.swing))
+        return busy, idle
 
 
 def quantile(trials: int, chance: float) -> int:

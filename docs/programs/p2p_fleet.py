@@ -16,7 +16,7 @@ from p2p_registry.server import CHANNEL_OPTIONS
 
 HERE = Path(__file__).parent
 MODEL = "m"
-DEADLINE_SECONDS = 60.0
+DEADLINE_SECONDS = 120.0
 """Longest that anything may take that ought to happen; a machine may be slow, but not forever."""
 LOOK_SECONDS = 0.05
 """Between two looks at what a registry lists."""

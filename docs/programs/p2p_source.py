@@ -45,7 +45,7 @@ class SourceConfig:
         port: Where it is pulled from; 0 for any free one.
         heartbeat_seconds: Between two heartbeats.
         scrape_seconds: Between two looks at the engine's /metrics.
-        usage: Share of the engine's KV cache in use, 0 to 1; None for an engine without metrics.
+        usage: Share of the engine's KV cache in use, 0 to 1; None for an engine that doesn't tell.
         pull_seconds: How long a pull takes at the least.
         pull_bytes: How long it is.
         pull_share: What one pull takes of the NIC, 0 to 1: the counters count that much more than what is really sent.
@@ -71,7 +71,7 @@ class SimulatedNic:
     Attributes:
         moved_bytes: What its counters count.
         background: Share of the link that somebody else's traffic takes, 0 to 1.
-        has_counters: Whether it has counters.
+        up: Whether its link is up; a port that is down tells no load.
     """
 
     def __init__(self, root: Path) -> None:
@@ -79,31 +79,25 @@ class SimulatedNic:
         self.root = root
         self.moved_bytes = 0.0
         self.background = 0.0
-        self.has_counters = True
+        self.up = True
         self._written = time.monotonic()
-        port = root / DEVICE / "ports" / "1"
-        self._counters = port / "counters"
-        self._counters.mkdir(parents=True)
-        for name, text in (
-            ("state", "4: ACTIVE\n"),
-            ("phys_state", "5: LinkUp\n"),
-            ("link_layer", "InfiniBand\n"),
-            ("rate", "400 Gb/sec (4X NDR)\n"),
-        ):
-            (port / name).write_text(text)
+        self._port = root / DEVICE / "ports" / "1"
+        (self._port / "counters").mkdir(parents=True)
+        for name, text in (("link_layer", "InfiniBand\n"), ("rate", "400 Gb/sec (4X NDR)\n")):
+            (self._port / name).write_text(text)
         self.write()
 
     def write(self) -> None:
-        """Bring the counters up to date, or take them away, as a virtual function has none."""
+        """Bring the files up to date."""
         since, self._written = self._written, time.monotonic()
         self.moved_bytes += self.background * LINK_BYTES_PER_SECOND * (self._written - since)
-        words = int(self.moved_bytes) // 4  # 4 octets, as InfiniBand counts
-        for name, value in (("port_xmit_data", words), ("port_rcv_data", 0)):
-            path = self._counters / name
-            if self.has_counters:
-                path.write_text(f"{value}\n")
-            else:
-                path.unlink(missing_ok=True)
+        for name, text in (
+            ("state", "4: ACTIVE\n" if self.up else "1: DOWN\n"),
+            ("phys_state", "5: LinkUp\n" if self.up else "3: Disabled\n"),
+            ("counters/port_xmit_data", f"{int(self.moved_bytes) // 4}\n"),  # in words of 4 octets
+            ("counters/port_rcv_data", "0\n"),
+        ):
+            (self._port / name).write_text(text)
 
 
 class Pulls:
@@ -211,7 +205,7 @@ class Source:
         """Carry out a command, and return whom it served since the count began.
 
         `publish`; `hide` (say goodbye); `stop` (the same, and wait for those that still pull); `become` (`usage` of the KV cache, and of
-        the NIC `background` and whether it has `counters`; `pull_seconds`; what isn't given is as at rest); `lie` (say READY with this
+        the NIC `background` and whether its `link` is up; `pull_seconds`; what isn't given is as at rest); `lie` (say READY with this
         `load`, so many `beats` or for good); `await_pulls` (until a `count` is under way at once); `counts` (and count anew).
         """
         what = command["do"]
@@ -220,7 +214,7 @@ class Source:
         elif what == "become":
             self.usage = command.get("usage", 0.0)
             self.nic.background = command.get("background", 0.0)
-            self.nic.has_counters = command.get("counters", True)
+            self.nic.up = command.get("link", True)
             self.pulls.seconds = command.get("pull_seconds", self.config.pull_seconds)
         elif what == "lie":
             await self._lie(command["load"], command.get("beats"))
@@ -242,7 +236,13 @@ class Source:
     def counts(self) -> dict[str, Any]:
         """Return who pulled since the count began."""
         pulls = self.pulls
-        return {"now": pulls.now, "most": pulls.most, "begun": pulls.begun, "done": pulls.done, "refused": pulls.refused}
+        return {
+            "now": pulls.now,
+            "most": pulls.most,
+            "begun": pulls.begun,
+            "done": pulls.done,
+            "refused": pulls.refused,
+        }
 
     def _load(self) -> float | None:
         self.nic.write()
@@ -301,10 +301,10 @@ class Source:
     async def _engine(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(ConnectionError, asyncio.IncompleteReadError):
             await reader.readuntil(b"\r\n\r\n")
-            body, status = b"", "404 Not Found"
+            body = b"# an engine that is still loading\n"
             if self.usage is not None:
-                body, status = f'vllm:kv_cache_usage_perc{{engine="0"}} {self.usage}\n'.encode(), "200 OK"
-            head = f"HTTP/1.1 {status}\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: {len(body)}\r\n\r\n"
+                body = f'vllm:kv_cache_usage_perc{{engine="0"}} {self.usage}\n'.encode()
+            head = f"HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: {len(body)}\r\n\r\n"
             writer.write(head.encode() + body)
             await writer.drain()
         writer.close()

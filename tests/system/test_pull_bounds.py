@@ -19,9 +19,7 @@ WAVES = [
 ]
 
 
-def most(
-    wave: Wave, policy: str, draw: random.Random, load: Callable[[int, Counter[str]], float]
-) -> tuple[int, int]:
+def most(wave: Wave, policy: str, draw: random.Random, load: Callable[[int, Counter[str]], float]) -> tuple[int, int]:
     """Return the pulls from busy sources, and from the most pulled-from idle one, of a fleet whose ids are drawn."""
     selector = get_selector(policy, SelectionConfig(load_weight=wave.weight))
     names = [f"{draw.getrandbits(32):08x}" for _ in range(wave.idle + wave.busy)]
