@@ -41,8 +41,9 @@ class EngineServer:
             await asyncio.sleep(_LOOK_SECONDS)
 
     async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        # Routers ask in gRPC's HTTP/2 too what speaks here: its first line is no request of HTTP/1.
-        with contextlib.suppress(OSError, asyncio.IncompleteReadError, ValueError):
+        # Routers ask in gRPC's HTTP/2 too what speaks here: its first line is no request of HTTP/1. And a connection that is open at
+        # the end is cancelled with the loop, which asyncio would report as an error.
+        with contextlib.suppress(OSError, asyncio.IncompleteReadError, ValueError, asyncio.CancelledError):
             while True:
                 head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
                 method, target, _ = head.split(" ", 2)

@@ -40,6 +40,8 @@ class Rounds:
         self._thread.join()
 
     async def _play(self) -> None:
+        # Every release comes here once its light scenarios are over.
+        self._light_over = asyncio.Barrier(len(self.told))
         playing = asyncio.gather(*(self._release(version) for version in self.told))
         self._running.set_result((asyncio.get_running_loop(), playing))
         with contextlib.suppress(asyncio.CancelledError):
@@ -49,8 +51,7 @@ class Rounds:
         keys = [key for key in self._keys if key[1] == version]
         keys.sort(key=lambda key: SCENARIOS[key[0]].bound_seconds, reverse=True)
         async with AsyncExitStack() as stack:
-            fake = FakeSite(version, stack)
-            playing = [self._one(fake, key, self.fake[key]) for key in keys]
+            sites: list[tuple[Site, dict[Key, Future[Trial]]]] = [(FakeSite(version, stack), self.fake)]
             try:
                 real = await stack.enter_async_context(released(version, self._folder))
             except Exception as error:  # noqa: BLE001 - each test of the release tells it
@@ -59,8 +60,12 @@ class Rounds:
                     self.real[key].set_exception(error)
             else:
                 self.told[version].set_result(real.told)
-                playing += [self._one(real, key, self.real[key]) for key in keys]
-            await asyncio.gather(*playing)
+                sites.append((real, self.real))
+            for is_heavy in (False, True):
+                now = [key for key in keys if SCENARIOS[key[0]].is_heavy is is_heavy]
+                await asyncio.gather(*(self._one(site, key, results[key]) for key in now for site, results in sites))
+                if not is_heavy:
+                    await self._light_over.wait()
 
     async def _one(self, site: Site, key: Key, result: Future[Trial]) -> None:
         scenario = SCENARIOS[key[0]]

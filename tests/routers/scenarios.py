@@ -9,7 +9,7 @@ from itertools import product
 from outcome_table import DOCS, OutcomeTable
 from pydantic import SecretStr
 from raw_answers import raw_answers
-from sites import VERSIONS, Flags
+from sites import VERSIONS, Flags, http_client
 from trial import Trial, listed, outcome
 
 from router_lifecycle import RegistrationHandle, WorkerSpec
@@ -45,6 +45,7 @@ class Scenario:
         flags: Of the router.
         bound_seconds: How long it may take.
         is_long: Whether it is too long for every run.
+        is_heavy: Whether it takes so much of the machine that everything else has to be over first.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Scenario:
     flags: Flags
     bound_seconds: float
     is_long: bool
+    is_heavy: bool
 
 
 SCENARIOS: dict[str, Scenario] = {}
@@ -64,12 +66,13 @@ def scenario(
     alone: bool = False,
     bound_seconds: float = 150.0,
     is_long: bool = False,
+    is_heavy: bool = False,
 ) -> Callable[[Callable[[Trial], Awaitable[None]]], Callable[[Trial], Awaitable[None]]]:
     """Name a scenario; `alone` gives it a router to itself."""
 
     def add(play: Callable[[Trial], Awaitable[None]]) -> Callable[[Trial], Awaitable[None]]:
         chosen = replace(flags or Flags(), alone=name if alone else "")
-        SCENARIOS[name] = Scenario(name, play, chosen, bound_seconds, is_long)
+        SCENARIOS[name] = Scenario(name, play, chosen, bound_seconds, is_long, is_heavy)
         return play
 
     return add
@@ -334,3 +337,67 @@ async def eviction(trial: Trial) -> None:
     trial.found.append(f"after 380 s: {await outcome(client.register(handle, timeout=380))}")
     comes_up(engine, 0)
     trial.found.append(f"then the engine starts: {await outcome(client.wait_until_active(handle, timeout=60))}")
+
+
+# More than any release's queue holds (1,010), and what waits besides, so that a job that ends makes room for one of those.
+_DEAD_URLS, _AT_ONCE = 1_150, 20
+
+
+async def fill(trial: Trial) -> bool:
+    """Submit dead URLs in plain HTTP until none is answered for 5 s, and return whether it came to that.
+
+    Those that have no answer go on waiting for one until the scenario is over.
+    """
+    http = await trial.stack.enter_async_context(http_client(trial.place.url))
+    # Nobody listens on any of these addresses of the loopback interface.
+    urls = (f"http://127.1.{number // 250}.{number % 250 + 1}:30000" for number in range(_DEAD_URLS))
+    answered = asyncio.Event()
+
+    async def post() -> None:
+        for url in urls:
+            (await http.post("/workers", json={"url": url}, timeout=None)).raise_for_status()
+            answered.set()
+
+    posts = [asyncio.create_task(post()) for _ in range(_AT_ONCE)]
+
+    async def end() -> None:
+        for task in posts:
+            task.cancel()
+        await asyncio.gather(*posts, return_exceptions=True)
+
+    trial.stack.push_async_callback(end)
+    while not all(task.done() for task in posts):
+        answered.clear()
+        try:
+            await asyncio.wait_for(answered.wait(), 5)
+        except TimeoutError:
+            return True
+    return False
+
+
+# 100 s to fill the queue when all routers are filled at once; 5 and 5 and 10 and 20 s while it is full; 30 s to start again, and
+# 30 and 60 s after that. Nothing waits for the queue to empty: on 0.2.2 that takes an hour, with 36 s for each 10 dead URLs.
+@scenario("full queue", Flags(startup_timeout_seconds=None), alone=True, is_long=True, is_heavy=True, bound_seconds=260)
+async def full_queue(trial: Trial) -> None:
+    client = await trial.client(request_timeout_seconds=5.0)
+    old = await trial.register(client, spec_of(await trial.engine()))
+    is_full = await fill(trial)
+    trial.found.append("1,150 dead URLs: " + ("no answer after about 1,010" if is_full else "all accepted"))
+
+    handle = RegistrationHandle(router=client.router_url, spec=spec_of(await trial.engine()))
+    submitted = await outcome(client.submit(handle))
+    if submitted == "done":
+        submitted = await outcome(client.wait_until_active(handle, timeout=60))
+    trial.found.append(f"one more, its engine is up: {submitted}")
+    if is_full:
+        trial.found.append(f"reconciled: {(await client.reconcile(handle, timeout=10)).state}")
+    removed = await outcome(client.remove(old, timeout=20))
+    left = "still listed" if old.url in await listed(client) else "not listed"
+    trial.found.append(f"removal of an active worker: {removed}, {left}")
+
+    await trial.place.stop()
+    await trial.place.start()
+    restarted = await client.reconcile(handle, timeout=30, settle_seconds=5)
+    trial.found.append(f"router restarted, reconciled: {restarted.state}")
+    await trial.register(client, handle.spec)
+    trial.found.append("submitted again: active")

@@ -117,7 +117,8 @@ class RealPlace(Place):
         self.url = f"http://127.0.0.1:{self._port}"
 
     async def engine(self, **description: Any) -> FakeEngine:
-        reserved = socket.socket()
+        # Named as TCP, or asyncio lets answers wait for ACKs.
+        reserved = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         reserved.bind(("127.0.0.1", 0))
         engine = FakeEngine(f"http://127.0.0.1:{reserved.getsockname()[1]}", **description)
         await self._stack.enter_async_context(serving(engine, reserved))

@@ -292,10 +292,17 @@ def test_the_store_is_the_one_that_modelexpress_names() -> None:
     assert backend_url({"REDIS_URL": "redis://a"}) == "memory"
     assert backend_url({"MX_METADATA_BACKEND": " Redis ", "REDIS_URL": "redis://a"}) == "redis://a"
     assert backend_url({"MX_METADATA_BACKEND": "redis"}) == "redis://localhost:6379"
+    cluster = {"MX_METADATA_BACKEND": "kubernetes", "POD_NAMESPACE": "a"}
+    assert backend_url(cluster) == "kubernetes://a"
+    assert backend_url(cluster | {"MX_METADATA_NAMESPACE": "b"}) == "kubernetes://b"
     kinds = {url: kind_of(url) for url in ("memory", "memory:///x", "redis://a", "rediss://a", "unix:///a")}
     assert list(kinds.values()) == ["memory", "memory", "redis", "redis", "redis"]
     with pytest.raises(SettingError, match="MX_METADATA_BACKEND=etcd is not allowed"):
         backend_url({"MX_METADATA_BACKEND": "etcd"})
+    with pytest.raises(
+        SettingError, match="MX_METADATA_BACKEND=kubernetes needs MX_METADATA_NAMESPACE or POD_NAMESPACE"
+    ):
+        backend_url({"MX_METADATA_BACKEND": "kubernetes"})
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """What goes wrong on the way to the fake router, in process and over a real socket."""
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator
 
 import httpx
@@ -214,3 +215,13 @@ async def test_only_http_is_spoken() -> None:
 
     with pytest.raises(RuntimeError, match="HTTP only, not 'websocket'"):
         await FakeRouter()({"type": "websocket"}, receive, send)
+
+
+async def test_a_served_router_sends_its_answers_at_once() -> None:
+    router = FakeRouter("0.3.2")
+    async with serve(router) as url, httpx.AsyncClient(base_url=url, trust_env=False) as http:
+        await http.get("/workers")
+        (abort,) = router.aborts.values()
+        transport = abort.__self__  # type: ignore[attr-defined]
+        sending = transport.get_extra_info("socket")
+        assert sending.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)

@@ -477,17 +477,31 @@ async def test_a_restart_loses_everything_and_gives_no_id_twice(version: str) ->
 
 
 async def test_registrations_fail_at_random_with_the_worker_listed_or_not() -> None:
-    talk = Talk("0.3.0", random_failure_rate=1.0, seed=3)
     ends = set()
-    for _ in range(60):
+    for seed in range(60):
+        talk = Talk("0.3.0", random_failure_rate=1.0, seed=seed)
         worker_id = await talk.accepted()
         talk.clock.advance(1)
         shown = (await talk.one("GET", worker_id)).json()
         assert shown["job_status"]["status"] == "failed"
         ends.add((shown["job_status"]["message"].rpartition("create_worker")[2][:16], bool(talk.router.workers)))
+    assert ends == {(" - Worker http:/", True), (": Unknown error", False)}
+
+
+async def test_removals_fail_at_random_with_the_worker_still_routed_to() -> None:
+    messages = []
+    for seed in range(40):
+        talk = Talk("0.3.0", random_failure_rate=0.5, seed=seed)
+        worker_id = await talk.accepted()
+        talk.clock.advance(1)
+        if not talk.router.workers:
+            continue
         await talk.one("DELETE", worker_id)
         talk.clock.advance(1)
-    assert ends == {(" - Worker http:/", True), (": Unknown error", False)}
+        job = (await talk.one("GET", worker_id)).json().get("job_status")
+        messages.append(job["message"] if job else None)
+        assert [worker.routable for worker in talk.router.workers] == ([True] if job else [])
+    assert set(messages) == {None, "Workflow failed at step find_workers_to_remove: Unknown error"}
 
 
 async def test_everything_random_follows_the_seed() -> None:

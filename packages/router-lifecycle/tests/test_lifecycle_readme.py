@@ -17,5 +17,5 @@ def test_a_program_with_the_client_runs(program: str) -> None:
     subprocess.run([sys.executable, "-W", "error", "-c", program], check=True, timeout=60)
 
 
-def test_there_are_four_programs_without_the_fake() -> None:
-    assert len(PROGRAMS) == 4
+def test_there_are_five_programs_without_the_fake() -> None:
+    assert len(PROGRAMS) == 5

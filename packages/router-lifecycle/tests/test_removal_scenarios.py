@@ -26,6 +26,7 @@ from router_lifecycle import (
     Answer,
     AuthenticationError,
     IdentityConflict,
+    LifecycleEvent,
     OperationError,
     OperationTimeout,
     Phase,
@@ -610,6 +611,29 @@ async def test_connections_that_are_never_answered_hold_a_removal_up_for_no_more
     with pytest.raises(RemovalUnresolved, match="no request has reached the router for 5 s"):
         await clock.run(client.remove(URL, timeout=60))
     assert clock() == 5.0
+
+
+async def test_a_router_that_takes_requests_and_answers_none_is_told_and_ends_a_removal_at_the_bound_of_a_request() -> (
+    None
+):
+    clock = ManualClock()
+    told: list[LifecycleEvent] = []
+
+    class Mute:
+        async def send(self, _: Request, *, timeout_seconds: float) -> Answer:
+            await clock.sleep(timeout_seconds)
+            raise TransportError("ReadTimeout", maybe_sent=True)
+
+        async def aclose(self) -> None:
+            """Nothing to close."""
+
+    client = RouterLifecycleClient(
+        "http://router:30000", transport=Mute(), clock=clock, sleep=clock.sleep, on_event=told.append
+    )
+    with pytest.raises(RemovalUnresolved, match="no request has been answered for 5 s"):
+        await clock.run(client.remove(URL, timeout=60))
+    assert clock() == 10.0
+    assert [(event.kind, event.elapsed_seconds) for event in told] == [("unanswered", 10.0)]
 
 
 @pytest.mark.parametrize("version", VERSIONS)

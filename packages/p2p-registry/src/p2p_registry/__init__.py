@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from p2p_registry.memory import MemoryBackend
     from p2p_registry.publishing import PublisherSettings, PublisherState
     from p2p_registry.reaper import REMOVAL_TIMEOUT_MS, Reaped
-    from p2p_registry.records import SourceStatus, WorkerKey, WorkerRecord, WorkerState, WorkerSummary
+    from p2p_registry.records import PodReference, SourceStatus, WorkerKey, WorkerRecord, WorkerState, WorkerSummary
     from p2p_registry.registration import Registration, new_worker_id
     from p2p_registry.service import RegistryService
     from p2p_registry.snapshot_backend import SnapshotBackend
@@ -48,6 +48,7 @@ __all__ = [
     "MemoryBackend",
     "MissingExtraError",
     "P2PRegistryError",
+    "PodReference",
     "PublisherClock",
     "PublisherSettings",
     "PublisherState",
@@ -84,6 +85,7 @@ _MODULES = {
     "MemoryBackend": "memory",
     "MissingExtraError": "errors",
     "P2PRegistryError": "errors",
+    "PodReference": "records",
     "PublisherClock": "interfaces",
     "PublisherSettings": "publishing",
     "PublisherState": "publishing",

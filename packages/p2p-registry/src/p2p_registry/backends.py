@@ -1,5 +1,6 @@
 """Opens the store that a URL names."""
 
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -17,12 +18,14 @@ async def open_backend(url: str) -> Backend:
     - `memory:///PATH`: the same, saved to a file every few seconds and read from it at the start; see `SnapshotBackend`.
     - `redis://[USER:PASSWORD@]HOST[:PORT][/DB]`, `rediss://` with TLS, `unix://[USER:PASSWORD@]/PATH[?db=DB]`: Redis, dialled when
       it is needed, so that a registry starts before its store; `Backend.ping` tells whether it is there. See `RedisBackend`.
+    - `kubernetes://NAMESPACE`: custom resources in a namespace of the cluster that the service account, KUBECONFIG or ~/.kube/config
+      names, dialled when it is needed. See `p2p_registry.kubernetes`.
 
     Args:
         url: One of the above.
 
     Raises:
-        BackendError: The file can't be used.
+        BackendError: The file can't be used, or nothing names a cluster.
         InvalidBackendUrlError: `url` names no store.
         MissingExtraError: What the store needs isn't installed.
     """
@@ -53,9 +56,27 @@ async def _open_redis(url: str) -> Backend:
     return RedisBackend(url)
 
 
+async def _open_kubernetes(url: str) -> Backend:
+    namespace = url.partition("://")[2]
+    if not (len(namespace) <= _NAMESPACE_LENGTH and _NAMESPACE.fullmatch(namespace)):
+        raise InvalidBackendUrlError(
+            "a store in Kubernetes is given as kubernetes://NAMESPACE: lower-case letters, digits and - in between"
+        )
+    try:
+        from p2p_registry.kubernetes import KubernetesBackend  # noqa: PLC0415
+        from p2p_registry.kubernetes._lightkube import LightkubeApi  # noqa: PLC0415 - lightkube is an optional dependency
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("a store in Kubernetes", "kubernetes") from error
+    return KubernetesBackend(LightkubeApi(namespace), namespace)
+
+
+_NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_NAMESPACE_LENGTH = 63
+
 _OPENERS: Mapping[str, Callable[[str], Awaitable[Backend]]] = {
     "memory": _open_memory,
     "redis": _open_redis,
     "rediss": _open_redis,
     "unix": _open_redis,
+    "kubernetes": _open_kubernetes,
 }

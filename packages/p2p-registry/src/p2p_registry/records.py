@@ -69,6 +69,21 @@ class WorkerSummary:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PodReference:
+    """The Kubernetes pod of a worker.
+
+    Attributes:
+        name: Its name.
+        uid: Its own id; a pod of the same name made later has another.
+        namespace: Its namespace.
+    """
+
+    name: str
+    uid: str
+    namespace: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerRecord:
     """Everything that a worker published, up to about 1 MB.
 
@@ -77,11 +92,14 @@ class WorkerRecord:
         identity: The `SourceIdentity` message, serialised.
         metadata: The `WorkerMetadata` message, serialised; its status and time are those of the publication, so `summary.state`
             counts.
+        pod: The pod that published it, where it said so. Only a store that pods' ends are known to looks at it, when the record is
+            published, and none returns it.
     """
 
     summary: WorkerSummary
     identity: bytes
     metadata: bytes
+    pod: PodReference | None = None
 
 
 def training_step_of(extra_parameters: Mapping[str, str]) -> int | None:

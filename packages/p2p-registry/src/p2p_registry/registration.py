@@ -1,7 +1,7 @@
 """What a source publishes of itself."""
 
+import os
 from dataclasses import dataclass, field, fields
-from uuid import uuid4
 
 from p2p_registry.identity import SourceIdentity
 from p2p_registry.source_id import mx_source_id
@@ -11,7 +11,7 @@ from p2p_registry.wire import SourceIdentity as WireIdentity
 
 def new_worker_id() -> str:
     """Return an id for this life of a process: 8 random hexadecimal digits, as modelexpress' workers have them."""
-    return uuid4().hex[:8]
+    return os.urandom(4).hex()
 
 
 def wire_identity(identity: SourceIdentity) -> WireIdentity:

@@ -11,6 +11,7 @@ from p2p_registry.interfaces import Backend, UpdateOutcome
 from p2p_registry.listing import ListingFilter, select
 from p2p_registry.reaper import Reaped, reap
 from p2p_registry.records import (
+    PodReference,
     SourceStatus,
     WorkerKey,
     WorkerRecord,
@@ -101,6 +102,7 @@ class RegistryService:
             ),
             identity=request.identity.SerializeToString(),
             metadata=worker.SerializeToString(),
+            pod=_pod(request),
         )
         try:
             await self._backend.publish(record)
@@ -197,6 +199,12 @@ class RegistryService:
 
 def _identity(message: WireIdentity) -> SourceIdentity:
     return SourceIdentity(**{field.name: getattr(message, field.name) for field in fields(SourceIdentity)})
+
+
+def _pod(request: PublishMetadataRequest) -> PodReference | None:
+    if not (request.pod_name and request.pod_uid and request.pod_namespace):
+        return None
+    return PodReference(name=request.pod_name, uid=request.pod_uid, namespace=request.pod_namespace)
 
 
 def _status(number: int) -> SourceStatus | None:

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from router_lifecycle.client import OnExisting, RegistrationResult, RouterLifecycleClient
+    from router_lifecycle.client import RouterLifecycleClient
     from router_lifecycle.errors import (
         AlreadyRegistered,
         AuthenticationError,
@@ -33,14 +33,22 @@ if TYPE_CHECKING:
     )
     from router_lifecycle.events import EventListener, LifecycleEvent
     from router_lifecycle.exchange import Answer, Request
-    from router_lifecycle.handle import Phase, ReconciledState, Reconciliation, RegistrationHandle, RemovalHandle
+    from router_lifecycle.handle import (
+        Phase,
+        ReconciledState,
+        Reconciliation,
+        RegistrationHandle,
+        RemovalHandle,
+        ReplacementHandle,
+    )
     from router_lifecycle.interfaces import Transport
+    from router_lifecycle.many import RegistrationResult
     from router_lifecycle.models import JobStatus, Worker, WorkerRow
     from router_lifecycle.observation import Observation, RecordState
     from router_lifecycle.router_url import normalize_router_url
     from router_lifecycle.spec import WorkerSpec, WorkerType
     from router_lifecycle.sync import SyncRouterLifecycleClient
-    from router_lifecycle.targets import Target
+    from router_lifecycle.targets import OnExisting, Target
     from router_lifecycle.transport import HttpxTransport
     from router_lifecycle.urls import normalize_worker_url, split_dp_rank
 
@@ -73,6 +81,7 @@ __all__ = [
     "RemovalFailed",
     "RemovalHandle",
     "RemovalUnresolved",
+    "ReplacementHandle",
     "Request",
     "RouterLifecycleClient",
     "RouterLifecycleError",
@@ -107,7 +116,7 @@ _MODULES = {
     "LifecycleEvent": "events",
     "NotSent": "errors",
     "Observation": "observation",
-    "OnExisting": "client",
+    "OnExisting": "targets",
     "OperationError": "errors",
     "OperationPhase": "errors",
     "OperationTimeout": "errors",
@@ -118,10 +127,11 @@ _MODULES = {
     "RegistrationFailed": "errors",
     "RegistrationHandle": "handle",
     "RegistrationLost": "errors",
-    "RegistrationResult": "client",
+    "RegistrationResult": "many",
     "RemovalFailed": "errors",
     "RemovalHandle": "handle",
     "RemovalUnresolved": "errors",
+    "ReplacementHandle": "handle",
     "Request": "exchange",
     "RouterLifecycleClient": "client",
     "RouterLifecycleError": "errors",

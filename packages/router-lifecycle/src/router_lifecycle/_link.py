@@ -10,11 +10,13 @@ from router_lifecycle._polling import Deadline, Looked, Poller
 from router_lifecycle.dialects import Dialect, UnknownRouterError, probe
 from router_lifecycle.errors import (
     AuthenticationError,
+    OperationPhase,
     RouterUnsupported,
     TransportError,
 )
 from router_lifecycle.events import EventListener, LifecycleEvent
 from router_lifecycle.exchange import Answer, Request
+from router_lifecycle.handle import RegistrationHandle, RemovalHandle
 from router_lifecycle.interfaces import Transport
 from router_lifecycle.models import WorkerRow, by_rank
 from router_lifecycle.observation import Observation, RecordState
@@ -31,6 +33,7 @@ class _Reading:
     faults: list[str] = field(default_factory=list)
     asked: int = 0
     unreachable: int = 0
+    unanswered: int = 0
     strange: bool = False
     retry_after_seconds: float | None = None
 
@@ -85,15 +88,21 @@ class Link:
         now = self._clock()
         return Deadline(now, now + timeout_seconds)
 
+    def operation(
+        self, phase: OperationPhase, deadline: Deadline, handle: RegistrationHandle | RemovalHandle
+    ) -> Operation:
+        """Return an operation on the worker of a handle."""
+        return Operation(phase, self.router, deadline, handle.url, handle)
+
     async def poll(
         self,
         look: Callable[[], Awaitable[Looked[Observation]]],
         operation: Operation,
         *,
-        seconds_to_moment: Callable[[], float | None] | None = None,
+        wait_seconds: Callable[[float], float] | None = None,
     ) -> Observation | None:
-        """Look until there is a value; None when the deadline came first."""
-        return await self._poller.until(look, operation.deadline, seconds_to_moment=seconds_to_moment)
+        """Look until there is a value; None when the deadline came first. Waits are those of `Poller.until`."""
+        return await self._poller.until(look, operation.deadline, wait_seconds=wait_seconds)
 
     async def aclose(self) -> None:
         """Close the transport."""
@@ -169,7 +178,14 @@ class Link:
         """Return what the router speaks as far as was found, or None."""
         return self._dialect
 
-    async def look(self, operation: Operation, url: str, worker_id: str | None) -> Observation:
+    async def look(
+        self,
+        operation: Operation,
+        url: str,
+        worker_id: str | None,
+        *,
+        is_enough: Callable[[WorkerRow], bool] | None = None,
+    ) -> Observation:
         """Ask for one worker, then for the list; what can't be read is unknown in what comes back.
 
         The list comes last: an entry that was made or dropped in between is then seen as it is.
@@ -178,6 +194,7 @@ class Link:
             operation: Bounds the requests.
             url: The worker.
             worker_id: Its id, or None to look for it by URL alone.
+            is_enough: Whether the answer about the worker says all, so that the list isn't asked for; None to ask for it always.
 
         Raises:
             AuthenticationError: 401 or 403.
@@ -188,12 +205,30 @@ class Link:
         if dialect is None:
             seen = self._observation(reading)
         else:
-            seen = await self._look(operation, dialect, url, worker_id, reading)
+            seen = await self._look(operation, dialect, url, worker_id, reading, is_enough)
         operation.seen = seen
+        if seen.unanswered and not seen.unreachable:
+            self.tell(operation, "unanswered", seen.faults[-1])
         self._count_strange(operation, reading)
         return seen
 
-    async def read_all(self, operation: Operation) -> Looked[tuple[WorkerRow, ...]]:
+    async def glance(self, operation: Operation, url: str) -> Observation:
+        """Read the list alone; what isn't in it leaves what an earlier look has told in the operation."""
+        listed = await self._read_all(operation)
+        seen = Observation(
+            seen_at_unix_seconds=self.unix_now(),
+            rows=None if listed.value is None else _entries_of(url, listed.value),
+            retry_after_seconds=listed.retry_after_seconds,
+        )
+        if seen.rows:
+            operation.seen = seen
+        return seen
+
+    async def poll_list(self, operation: Operation) -> tuple[WorkerRow, ...] | None:
+        """Read the list until that works; None when the deadline came first."""
+        return await self._poller.until(lambda: self._read_all(operation), operation.deadline)
+
+    async def _read_all(self, operation: Operation) -> Looked[tuple[WorkerRow, ...]]:
         """Read the list once; no value when that didn't work."""
         reading = _Reading()
         dialect = await self._find_dialect(operation, reading)
@@ -203,20 +238,25 @@ class Link:
         self._count_strange(operation, reading)
         return Looked(rows, reading.retry_after_seconds)
 
-    async def poll_list(self, operation: Operation) -> tuple[WorkerRow, ...] | None:
-        """Read the list until that works; None when the deadline came first."""
-        return await self._poller.until(lambda: self.read_all(operation), operation.deadline)
-
     async def _look(
-        self, operation: Operation, dialect: Dialect, url: str, worker_id: str | None, reading: _Reading
+        self,
+        operation: Operation,
+        dialect: Dialect,
+        url: str,
+        worker_id: str | None,
+        reading: _Reading,
+        is_enough: Callable[[WorkerRow], bool] | None,
     ) -> Observation:
         state, record = RecordState.UNREAD, None
         if worker_id is not None or dialect.finds_by_url:
             state, record = await self._read_record(operation, dialect.show(url, worker_id), reading)
+        if record is not None and is_enough is not None and is_enough(record):
+            return self._observation(reading, state, record)
         rows = None
-        if not reading.unreachable:
+        # Who has left one request without an answer would take as long for the next.
+        if not reading.unanswered:
             rows = await self._read_list(operation, dialect, reading)
-        mine = None if rows is None else by_rank(row for row in rows if row.base_url == url)
+        mine = None if rows is None else _entries_of(url, rows)
         if worker_id is None and not dialect.finds_by_url and mine and mine[0].rank is None:
             # Only the list knew the id.
             state, record = await self._read_record(operation, dialect.show(url, mine[0].id), reading)
@@ -278,6 +318,7 @@ class Link:
         try:
             answer = await self.send(request, operation)
         except TransportError as error:
+            reading.unanswered += 1
             reading.unreachable += not error.maybe_sent
             reading.faults.append(f"{request.method} {request.path}: {error}")
             return None
@@ -319,5 +360,10 @@ class Link:
             rows=rows,
             faults=tuple(reading.faults),
             unreachable=reading.asked > 0 and reading.unreachable == reading.asked,
+            unanswered=reading.asked > 0 and reading.unanswered == reading.asked,
             retry_after_seconds=reading.retry_after_seconds,
         )
+
+
+def _entries_of(url: str, rows: tuple[WorkerRow, ...]) -> tuple[WorkerRow, ...]:
+    return by_rank(row for row in rows if row.base_url == url)

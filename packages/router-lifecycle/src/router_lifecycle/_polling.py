@@ -13,8 +13,6 @@ _FIRST_WAIT_SECONDS = 0.05
 _GROWTH = 1.5
 _LONGEST_WAIT_SECONDS = 5.0
 _JITTER = 0.2
-# A look shortly before such a moment would be wasted: the wait is drawn out.
-_MOMENT_REACH = 1.35
 _GROWTH_ENDS_AFTER = 32
 # The last look needs some of the time itself.
 _RESERVE_SECONDS = 0.5
@@ -66,23 +64,24 @@ class Poller:
         look: Callable[[], Awaitable[Looked[T]]],
         deadline: Deadline,
         *,
-        seconds_to_moment: Callable[[], float | None] | None = None,
+        wait_seconds: Callable[[float], float] | None = None,
     ) -> T | None:
         """Look until there is a value, and return it, or None once the deadline leaves no time for another look.
 
         Args:
             look: Looks once.
             deadline: When it has to be over.
-            seconds_to_moment: How long it is until a look is most likely to find something; a wait that would end around then
-                or later ends then.
+            wait_seconds: Returns how long to wait before the next look, or None for waits that grow; it is given a factor around 1
+                that spreads the looks of many.
         """
 
-        def wait_seconds(state: RetryCallState) -> float:
-            wait = _FIRST_WAIT_SECONDS * _GROWTH ** min(state.attempt_number - 1, _GROWTH_ENDS_AFTER)
-            wait = min(wait, _LONGEST_WAIT_SECONDS) * self._random.uniform(1 - _JITTER, 1 + _JITTER)
-            moment = seconds_to_moment() if seconds_to_moment is not None else None
-            if moment is not None and moment <= wait * _MOMENT_REACH:
-                wait = moment
+        def next_wait(state: RetryCallState) -> float:
+            spread = self._random.uniform(1 - _JITTER, 1 + _JITTER)
+            if wait_seconds is not None:
+                wait = wait_seconds(spread)
+            else:
+                grown = _FIRST_WAIT_SECONDS * _GROWTH ** min(state.attempt_number - 1, _GROWTH_ENDS_AFTER)
+                wait = min(grown, _LONGEST_WAIT_SECONDS) * spread
             asked = state.outcome.result().retry_after_seconds if state.outcome else None
             return max(0.0, min(max(wait, asked or 0.0), deadline.last_look_seconds - self._clock()))
 
@@ -92,7 +91,7 @@ class Poller:
         retrying = AsyncRetrying(
             sleep=self._sleep,
             stop=is_over,
-            wait=wait_seconds,
+            wait=next_wait,
             retry=retry_if_result(_is_open),
             retry_error_callback=_last_look,
         )

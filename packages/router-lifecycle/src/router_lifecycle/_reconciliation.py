@@ -1,5 +1,6 @@
 """The steps of a reconciliation: look, submit nothing, and say what became of a submission."""
 
+from router_lifecycle._activation import Activation
 from router_lifecycle._link import Link
 from router_lifecycle._machine_register import RegisterSign, RegisterState, foreign_entry
 from router_lifecycle._operation import Operation
@@ -17,6 +18,8 @@ _RECONCILED = {
     RegisterState.CONFLICT: ReconciledState.UNRESOLVED,
 }
 _OPEN = {RegisterSign.PENDING: ReconciledState.PENDING, RegisterSign.UNHEALTHY: ReconciledState.PENDING}
+# Of what was never sent these show that it isn't there; of what was sent, only for how long nothing has been seen of it.
+_NOTHING = (RegisterSign.VANISHED, RegisterSign.ENDED_SILENTLY, RegisterSign.UNTRACED)
 _PHASES = {
     ReconciledState.ACTIVE: Phase.ACTIVE,
     ReconciledState.PENDING: Phase.ACCEPTED,
@@ -27,26 +30,30 @@ _PHASES = {
 class Reconciler:
     """Carries out reconciliations over a link."""
 
-    def __init__(self, link: Link, registrar: Registrar) -> None:
-        """Take the link, and what looks at submissions."""
+    def __init__(self, link: Link, registrar: Registrar, activation: Activation) -> None:
+        """Take the link, what submits, and what looks at submissions."""
         self._link = link
         self._registrar = registrar
+        self._activation = activation
 
     async def reconcile(
         self, operation: Operation, handle: RegistrationHandle, settle_seconds: float | None
     ) -> Reconciliation:
         """Look until it is certain what became of a submission, or until the deadline."""
-        machine = self._registrar.machine(handle)
+        machine = self._activation.machine(handle)
+        was_never_sent = handle.phase is Phase.NEW
         settled = None if settle_seconds is None else Steadiness(SETTLED.looks, settle_seconds)
         still = Stillness()
         state: ReconciledState | None = None
 
         async def look() -> Looked[Observation]:
             nonlocal state
-            seen, sign = await self._registrar.see(operation, handle)
+            seen, sign = await self._activation.see(operation, handle)
             if sign is not None:
                 self._learn_id(handle, seen)
                 state = _RECONCILED.get(machine.see(sign, self._link.now())) or _OPEN.get(sign)
+            if was_never_sent and sign in _NOTHING:
+                state = ReconciledState.ABSENT
             if sign is RegisterSign.UNTRACED and settled is not None and still.holds(sign, settled, self._link.now()):
                 state = ReconciledState.ABSENT
             return Looked(seen if state is not None else None, seen.retry_after_seconds)

@@ -38,7 +38,7 @@ class Remover:
         Args:
             link: The way to the router.
             horizon_seconds: The age from which a router can't be working on a submission any more.
-            unreachable_budget_seconds: For how long a removal goes on while no request reaches the router.
+            unreachable_budget_seconds: For how long a removal goes on while the router answers nothing.
         """
         self._link = link
         self._horizon = horizon_seconds
@@ -63,7 +63,7 @@ class Remover:
             seen = await self._link.look(operation, handle.url, handle.worker_id)
             handle.last_observation = seen
             # From its beginning: a connection that is never answered can take the whole budget by itself.
-            down_since = (began if down_since is None else down_since) if seen.unreachable else None
+            down_since = (began if down_since is None else down_since) if seen.unanswered else None
             gave_up = down_since is not None and self._link.now() - down_since >= self._budget
             await self._step(operation, handle, machine, seen)
             sent = until_sent and (handle.deletes > 0 or machine.sign in _UNDER_WAY)
@@ -175,6 +175,8 @@ class Remover:
         if machine.state is RemoveState.FAILED:
             job = seen.job if seen is not None else None
             why = job.message if job is not None and job.message else "no reason given"
+            # Whoever goes on with the handle asks anew: this record is then an old one.
+            handle.answer, handle.job_before = None, job
             raise operation.error(RemovalFailed, f"the router failed to remove it: {why}")
         if machine.state is RemoveState.CONFLICT and seen is not None:
             raise operation.error(
@@ -182,9 +184,10 @@ class Remover:
                 foreign_entry(seen, handle.url, handle.worker_id) or "another worker answers for this one",
             )
         if gave_up:
+            what = "reached the router" if seen is None or seen.unreachable else "been answered"
             raise operation.error(
                 RemovalUnresolved,
-                f"no request has reached the router for {self._budget:g} s, so it may still route to the worker",
+                f"no request has {what} for {self._budget:g} s, so it may still route to the worker",
             )
         if until_sent and (handle.deletes > 0 or machine.sign in _UNDER_WAY):
             return

@@ -3,58 +3,38 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass
 from random import Random
 from types import TracebackType
-from typing import Literal, Self, TypeAlias, get_args
+from typing import Self
 
+from router_lifecycle._activation import Activation
 from router_lifecycle._link import Link
 from router_lifecycle._operation import Operation
-from router_lifecycle._polling import Deadline
+from router_lifecycle._placing import Placer
 from router_lifecycle._reconciliation import Reconciler
 from router_lifecycle._registration import Registrar
 from router_lifecycle._removal import Remover
 from router_lifecycle._updating import Updater
 from router_lifecycle.dialects import Dialect
-from router_lifecycle.errors import (
-    AlreadyRegistered,
-    CreateInProgress,
-    NotSent,
-    OperationPhase,
-    OperationTimeout,
-    RegistrationFailed,
-    RegistrationLost,
-    RemovalUnresolved,
-    RouterLifecycleError,
-    SubmissionUnknown,
-)
+from router_lifecycle.errors import OperationTimeout
 from router_lifecycle.events import EventListener
-from router_lifecycle.handle import Phase, Reconciliation, RegistrationHandle, RemovalHandle
+from router_lifecycle.handle import Phase, Reconciliation, RegistrationHandle, RemovalHandle, ReplacementHandle
 from router_lifecycle.interfaces import Transport
+from router_lifecycle.many import RegistrationResult, register_beside
 from router_lifecycle.models import Worker, group_rows
 from router_lifecycle.observation import Observation
 from router_lifecycle.router_url import normalize_router_url
 from router_lifecycle.spec import WorkerSpec
-from router_lifecycle.targets import Target, registration_of, removal_of, url_of, worker_id_of
+from router_lifecycle.targets import (
+    OnExisting,
+    Target,
+    check_on_existing,
+    registration_of,
+    removal_of,
+    url_of,
+    worker_id_of,
+)
 from router_lifecycle.transport import HttpxTransport
-
-OnExisting: TypeAlias = Literal["fail", "adopt", "replace"]
-"""What to do when the URL is registered, or being registered: raise, take that one over, or remove it first."""
-
-
-@dataclass(frozen=True, slots=True)
-class RegistrationResult:
-    """What became of one of many workers; exactly one of `worker` and `error` is set.
-
-    Attributes:
-        url: URL of the worker.
-        worker: As listed, when it is active.
-        error: Why it isn't.
-    """
-
-    url: str
-    worker: Worker | None = None
-    error: RouterLifecycleError | None = None
 
 
 class RouterLifecycleClient:
@@ -93,8 +73,8 @@ class RouterLifecycleClient:
             request_timeout_seconds: Bound of one request.
             worker_startup_timeout_seconds: How long the router may go on trying to activate a worker that it accepted: its
                 `--worker-startup-timeout-secs` and 30 s. Until then what is not listed may still come.
-            unreachable_budget_seconds: How long a removal goes on while no request reaches the router, so that a router that is
-                down doesn't hold up a shutdown.
+            unreachable_budget_seconds: How long a removal goes on while no request reaches the router or none is answered, so that
+                a router that is down doesn't hold up a shutdown; one request may take `request_timeout_seconds` by itself.
             on_event: Told what happens while it happens.
             clock: Seconds on a clock that never steps.
             sleep: Waits on that clock.
@@ -121,13 +101,15 @@ class RouterLifecycleClient:
             random=random or Random(),  # noqa: S311 - it spreads looks, it guards nothing
             on_event=on_event,
         )
-        self._registrar = Registrar(self._link, horizon_seconds=worker_startup_timeout_seconds)
-        self._reconciler = Reconciler(self._link, self._registrar)
+        registrar = Registrar(self._link)
+        activation = Activation(self._link, horizon_seconds=worker_startup_timeout_seconds)
+        self._reconciler = Reconciler(self._link, registrar, activation)
         self._remover = Remover(
             self._link,
             horizon_seconds=worker_startup_timeout_seconds,
             unreachable_budget_seconds=unreachable_budget_seconds,
         )
+        self._placer = Placer(self._link, registrar, activation, self._remover)
         self._updater = Updater(self._link)
         self._horizon_seconds = worker_startup_timeout_seconds
 
@@ -195,8 +177,7 @@ class RouterLifecycleClient:
             RouterUnsupported: It answers like no router, or can't be told this spec.
         """
         handle = registration_of(self.router_url, worker)
-        operation = self._operation("submission", self._link.deadline(timeout), handle)
-        await self._submit(operation, handle)
+        await self._placer.submit(self._link.operation("submission", self._link.deadline(timeout), handle), handle)
         return handle
 
     async def wait_until_active(self, handle: RegistrationHandle, *, timeout: float = 240.0) -> Worker:
@@ -210,10 +191,8 @@ class RouterLifecycleClient:
             SubmissionUnknown: It isn't known to have been accepted: reconcile.
             NotSent: It was never submitted.
         """
-        operation = self._operation(
-            "activation", self._link.deadline(timeout), registration_of(self.router_url, handle)
-        )
-        return await self._wait_until_active(operation, handle)
+        handle = registration_of(self.router_url, handle)
+        return await self._placer.wait_until_active(self._link.deadline(timeout), handle)
 
     async def register(
         self, worker: WorkerSpec | RegistrationHandle, *, timeout: float = 240.0, on_existing: OnExisting = "fail"
@@ -233,13 +212,9 @@ class RouterLifecycleClient:
             OperationError: As `submit` and `wait_until_active`, and for "replace" as `remove`.
             ValueError: `on_existing` is another word.
         """
-        _check_on_existing(on_existing)
+        check_on_existing(on_existing)
         handle = registration_of(self.router_url, worker)
-        deadline = self._link.deadline(timeout)
-        operation = self._operation("submission", deadline, handle)
-        if handle.phase is Phase.NEW:
-            await self._submit_beside(operation, handle, on_existing)
-        return await self._wait_until_active(self._operation("activation", deadline, handle), handle)
+        return await self._placer.register(self._link.deadline(timeout), handle, on_existing)
 
     async def register_many(
         self,
@@ -263,23 +238,10 @@ class RouterLifecycleClient:
         Raises:
             ValueError: A URL is given twice, concurrency is below 1, or `on_existing` is another word.
         """
-        _check_on_existing(on_existing)
-        specs = list(workers)
-        if concurrency < 1 or len({spec.url for spec in specs}) < len(specs):
-            raise ValueError(f"register_many takes each URL once, and a concurrency of 1 or more, not {concurrency}")
-        turns = asyncio.Semaphore(concurrency)
-
-        async def register_one(spec: WorkerSpec) -> RegistrationResult:
-            async with turns:
-                try:
-                    worker = await self.register(spec, timeout=timeout, on_existing=on_existing)
-                except RouterLifecycleError as error:
-                    return RegistrationResult(spec.url, error=error)
-                return RegistrationResult(spec.url, worker=worker)
-
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(register_one(spec)) for spec in specs]
-        return [task.result() for task in tasks]
+        check_on_existing(on_existing)
+        return await register_beside(
+            lambda spec: self.register(spec, timeout=timeout, on_existing=on_existing), workers, concurrency
+        )
 
     async def reconcile(
         self, worker: WorkerSpec | RegistrationHandle, *, timeout: float = 60.0, settle_seconds: float | None = None
@@ -302,7 +264,7 @@ class RouterLifecycleClient:
         if isinstance(worker, WorkerSpec):
             worker = RegistrationHandle(router=self.router_url, spec=worker, phase=Phase.SUBMISSION_UNKNOWN)
         handle = registration_of(self.router_url, worker)
-        operation = self._operation("reconciliation", self._link.deadline(timeout), handle)
+        operation = self._link.operation("reconciliation", self._link.deadline(timeout), handle)
         return await self._reconciler.reconcile(operation, handle, settle_seconds)
 
     async def submit_removal(self, target: Target, *, timeout: float = 30.0) -> RemovalHandle:
@@ -314,8 +276,7 @@ class RouterLifecycleClient:
             OperationTimeout: Nothing could be sent before the deadline.
         """
         handle = removal_of(self.router_url, target)
-        operation = self._operation("removal", self._link.deadline(timeout), handle)
-        await self._remover.submit(operation, handle)
+        await self._remover.submit(self._link.operation("removal", self._link.deadline(timeout), handle), handle)
         return handle
 
     async def wait_until_absent(self, handle: RemovalHandle, *, timeout: float = 60.0) -> None:
@@ -327,9 +288,7 @@ class RouterLifecycleClient:
             IdentityConflict: Another worker answers for it.
             OperationTimeout: It is still listed; wait again with the same handle.
         """
-        await self._remover.wait(
-            self._operation("removal", self._link.deadline(timeout), removal_of(self.router_url, handle)), handle
-        )
+        await self._placer.remove(self._link.deadline(timeout), handle)
 
     async def remove(self, target: Target, *, timeout: float = 60.0) -> None:
         """Remove a worker, and return when it is gone for good; a worker that isn't there is removed already.
@@ -339,7 +298,7 @@ class RouterLifecycleClient:
         Raises:
             OperationError: As `wait_until_absent`.
         """
-        await self._remove(self._link.deadline(timeout), target)
+        await self._placer.remove(self._link.deadline(timeout), target)
 
     async def watch_for_ghost(
         self, handle: RemovalHandle | RegistrationHandle, *, timeout: float | None = None
@@ -357,7 +316,7 @@ class RouterLifecycleClient:
             sent_at = handle.submitted_at_unix_seconds
             age = 0.0 if sent_at is None else max(0.0, self._link.unix_now() - sent_at)
             timeout = max(0.0, self._horizon_seconds - age) + 60.0
-        await self._remove(self._link.deadline(timeout), handle)
+        await self._placer.remove(self._link.deadline(timeout), handle)
 
     async def replace(self, old: Target, new: WorkerSpec | RegistrationHandle, *, timeout: float = 300.0) -> Worker:
         """Put one worker in the place of another: the new one is routable before the old one goes.
@@ -368,18 +327,31 @@ class RouterLifecycleClient:
         Raises:
             OperationError: As `register` and `remove`; when the removal fails, the new worker stays active.
         """
+        handle = ReplacementHandle(
+            router=self.router_url,
+            old=removal_of(self.router_url, old),
+            new=registration_of(self.router_url, new),
+        )
+        going = old if isinstance(old, RegistrationHandle) else None
+        return await self._placer.replace(self._link.deadline(timeout), handle, going)
+
+    async def finish_replacement(self, handle: ReplacementHandle, *, timeout: float = 300.0) -> Worker:
+        """Do what is left of a replacement, from wherever it was stopped, and return the new worker as listed.
+
+        As `replace` does it, and where the answer to the new one's submission was lost, what became of that is found out first. Make
+        a handle of your own and begin with this to have it when the call is cancelled or the process dies.
+
+        Raises:
+            OperationError: As `register` and `remove`; the handle's `left` says what is left then.
+            ValueError: The handle belongs to another router.
+        """
+        registration_of(self.router_url, handle.new)
+        removal_of(self.router_url, handle.old)
         deadline = self._link.deadline(timeout)
-        handle = registration_of(self.router_url, new)
-        in_place = url_of(old) == handle.url
-        if in_place and handle.phase is Phase.NEW:
-            await self._remove(deadline, old)
-        operation = self._operation("submission", deadline, handle)
-        if handle.phase is Phase.NEW:
-            await self._submit_beside(operation, handle, "fail")
-        worker = await self._wait_until_active(self._operation("activation", deadline, handle), handle)
-        if not in_place:
-            await self._remove(deadline, old)
-        return worker
+        if handle.new.phase is Phase.SUBMISSION_UNKNOWN:
+            operation = self._link.operation("reconciliation", deadline, handle.new)
+            await self._reconciler.reconcile(operation, handle.new, None)
+        return await self._placer.replace(deadline, handle)
 
     async def update(
         self,
@@ -411,75 +383,3 @@ class RouterLifecycleClient:
         operation = Operation("update", self.router_url, self._link.deadline(timeout), worker.url)
         operation.worker_id = worker.worker_id
         return await self._updater.update(operation, worker, changes)
-
-    async def _submit(self, operation: Operation, handle: RegistrationHandle) -> None:
-        if handle.phase is Phase.SUBMISSION_UNKNOWN:
-            raise operation.error(SubmissionUnknown, "an earlier submission with this handle has an unknown outcome")
-        if handle.phase is Phase.NEW:
-            await self._registrar.submit(operation, handle, await self._registrar.look_before(operation, handle))
-
-    async def _submit_beside(self, operation: Operation, handle: RegistrationHandle, on_existing: OnExisting) -> None:
-        """Submit, or take over or remove what is there before."""
-        before = await self._registrar.look_before(operation, handle)
-        try:
-            if before.rows:
-                operation.worker_id = before.rows[0].id if before.rows[0].rank is None else None
-                raise operation.error(AlreadyRegistered, "the router lists this URL already")
-            await self._registrar.submit(operation, handle, before)
-        except (AlreadyRegistered, CreateInProgress) as existing:
-            if on_existing == "fail":
-                raise
-            if on_existing == "adopt":
-                self._registrar.adopt(operation, handle, existing.worker_id, before)
-                return
-            removal = RemovalHandle(
-                router=self.router_url,
-                url=handle.url,
-                worker_id=existing.worker_id,
-                may_be_pending=isinstance(existing, CreateInProgress),
-                submitted_at_unix_seconds=self._link.unix_now(),
-            )
-            await self._remove(operation.deadline, removal)
-            await self._registrar.submit(operation, handle, await self._registrar.look_before(operation, handle))
-
-    async def _wait_until_active(self, operation: Operation, handle: RegistrationHandle) -> Worker:
-        if handle.phase is Phase.SUBMISSION_UNKNOWN:
-            raise operation.error(SubmissionUnknown, "it isn't known whether this was accepted")
-        if handle.phase is Phase.NEW:
-            raise operation.error(NotSent, "this was never submitted", safe_to_resubmit=True)
-        if handle.phase in _OVER:
-            kind, why = _OVER[handle.phase]
-            raise operation.error(kind, f"{why} already; submit it with a new handle")
-        return await self._registrar.wait(operation, handle)
-
-    async def _remove(self, deadline: Deadline, target: Target) -> None:
-        handle = removal_of(self.router_url, target)
-        registration = target if isinstance(target, RegistrationHandle) else None
-        if registration is not None:
-            registration.phase = Phase.REMOVING
-        try:
-            await self._remover.wait(self._operation("removal", deadline, handle), handle)
-        except RemovalUnresolved:
-            if registration is not None:
-                registration.phase = Phase.UNRESOLVED
-            raise
-        if registration is not None:
-            registration.phase = Phase.REMOVED
-
-    def _operation(
-        self, phase: OperationPhase, deadline: Deadline, handle: RegistrationHandle | RemovalHandle
-    ) -> Operation:
-        return Operation(phase, self.router_url, deadline, handle.url, handle)
-
-
-def _check_on_existing(on_existing: OnExisting) -> None:
-    # A misspelt "fail" must never become the removal of a worker.
-    if on_existing not in get_args(OnExisting):
-        raise ValueError(f"on_existing={on_existing!r} is not allowed: give one of {', '.join(get_args(OnExisting))}")
-
-
-_OVER: dict[Phase, tuple[type[RegistrationFailed | RegistrationLost], str]] = {
-    Phase.FAILED: (RegistrationFailed, "this failed"),
-    Phase.LOST: (RegistrationLost, "this was lost"),
-    Phase.REMOVED: (RegistrationLost, "this was removed"),
-}

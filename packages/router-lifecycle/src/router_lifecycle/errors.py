@@ -207,7 +207,7 @@ class RemovalFailed(OperationError):
 class RemovalUnresolved(OperationError):
     """It can't be shown that the worker stays away.
 
-    Either it isn't listed but a registration that was accepted may still bring it back, or the router could not be reached.
+    Either it isn't listed but a registration that was accepted may still bring it back, or the router could not be reached or didn't answer.
     """
 
     advice = "call watch_for_ghost with the handle, and do not use the URL for another worker until then"

@@ -1,9 +1,9 @@
 """What a caller holds of an operation: true at every moment, and good in another process."""
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import AfterValidator, BaseModel
+from pydantic import AfterValidator, BaseModel, Field, SecretStr, ValidationInfo, field_validator
 
 from router_lifecycle.models import JobStatus, Worker
 from router_lifecycle.observation import Observation
@@ -30,11 +30,13 @@ class RegistrationHandle(BaseModel, validate_assignment=True):
 
     The client brings it up to date before and after each step that counts, so that it is true whenever a call is cut short: from
     just before the request leaves until the router's answer is understood its phase is `submission_unknown`. Dump it
-    (`model_dump_json`) or pickle it, and any client of the same router goes on with it. A dump leaves out the worker's own key.
+    (`model_dump_json`) or pickle it, and any client of the same router goes on with it. A dump leaves out the worker's own key, which
+    only a submission needs: `with_key` gives it back, and until then a handle that has lost it isn't submitted.
 
     Attributes:
         router: URL of the router.
         spec: The worker.
+        needs_key: Whether the worker was described with a key of its own.
         phase: How far it has come.
         dialect: Of the router that accepted it (sync, url, uuid or smg), or None.
         worker_id: The router's id of the submission, or None while unknown.
@@ -49,6 +51,7 @@ class RegistrationHandle(BaseModel, validate_assignment=True):
 
     router: Annotated[str, AfterValidator(normalize_router_url)]
     spec: WorkerSpec
+    needs_key: Annotated[bool, Field(validate_default=True)] = False
     phase: Phase = Phase.NEW
     dialect: str | None = None
     worker_id: str | None = None
@@ -60,10 +63,30 @@ class RegistrationHandle(BaseModel, validate_assignment=True):
     outcome_known: bool = False
     last_observation: Observation | None = None
 
+    @field_validator("needs_key")
+    @classmethod
+    def _is_described_with_key(cls, needs_key: bool, info: ValidationInfo) -> bool:
+        spec = info.data.get("spec")
+        return needs_key or (isinstance(spec, WorkerSpec) and spec.api_key is not None)
+
     @property
     def url(self) -> str:
         """URL of the worker."""
         return self.spec.url
+
+    @property
+    def lacks_key(self) -> bool:
+        """Whether a dump has left out the worker's own key."""
+        return self.needs_key and self.spec.api_key is None
+
+    def with_key(self, api_key: SecretStr) -> Self:
+        """Return a copy that has the worker's own key again.
+
+        Raises:
+            pydantic.ValidationError: It can't be a header's.
+        """
+        spec = WorkerSpec.model_validate({**self.spec.model_dump(), "api_key": api_key})
+        return self.model_copy(update={"spec": spec, "needs_key": True})
 
     @property
     def may_be_pending(self) -> bool:
@@ -94,7 +117,8 @@ class RemovalHandle(BaseModel, validate_assignment=True):
         url: URL of the worker.
         worker_id: The router's id of it, or None where only the list tells.
         deletes: How many DELETE requests were sent.
-        answer: What the last of them brought: `accepted`, `unknown_id`, or `uncertain` (also while none came yet); None before the first.
+        answer: What the last of them brought: `accepted`, `unknown_id`, or `uncertain` (also while none came yet); None before the first, and
+            again after one that the router failed.
         asked_at_unix_seconds: When the last DELETE was sent that may have become a job, or None.
         may_be_pending: Whether an accepted registration may still make the worker routable.
         submitted_at_unix_seconds: When that registration was sent, or None when unknown.
@@ -116,6 +140,36 @@ class RemovalHandle(BaseModel, validate_assignment=True):
     job_before: JobStatus | None = None
     done: bool = False
     last_observation: Observation | None = None
+
+
+class ReplacementHandle(BaseModel):
+    """One worker put in the place of another at one router; serialisable, and true at every moment.
+
+    Its two halves are brought up to date as those of a removal and a registration are, so that what is left to do shows in them.
+
+    Attributes:
+        router: URL of the router.
+        old: The removal of the worker that goes.
+        new: The registration of the one that comes.
+    """
+
+    router: Annotated[str, AfterValidator(normalize_router_url)]
+    old: RemovalHandle
+    new: RegistrationHandle
+
+    @property
+    def is_in_place(self) -> bool:
+        """Whether both have one URL, so that the old one has to go first."""
+        return self.old.url == self.new.url
+
+    @property
+    def left(self) -> str:
+        """What is left to do, for people."""
+        coming = "" if self.new.phase is Phase.ACTIVE else f"{self.new.url} isn't active ({self.new.phase})"
+        # In place the new one is only submitted once the old one is gone.
+        is_gone = self.old.done or (self.is_in_place and self.new.phase is not Phase.NEW)
+        going = "" if is_gone else f"{self.old.url} isn't removed"
+        return " and ".join(filter(None, (going, coming) if self.is_in_place else (coming, going))) or "nothing"
 
 
 class ReconciledState(StrEnum):

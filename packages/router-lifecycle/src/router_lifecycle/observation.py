@@ -26,9 +26,11 @@ class Observation(BaseModel, frozen=True):
         seen_at_unix_seconds: When the look ended, on the client's clock.
         record_state: Whether the router has an answer about the worker; UNREAD when it wasn't asked or nothing usable came back.
         record: That answer.
-        rows: The worker's entries in the list, by rank; () when the list doesn't hold it, None when the list could not be read.
+        rows: The worker's entries in the list, by rank; () when the list doesn't hold it, None when the list could not be read, or
+            wasn't since the answer about the worker said enough.
         faults: Why something could not be read.
         unreachable: Whether no request reached the router at all.
+        unanswered: Whether no request was answered, be it that it didn't reach the router.
         retry_after_seconds: How long the router asked to be left alone, or None.
     """
 
@@ -38,6 +40,7 @@ class Observation(BaseModel, frozen=True):
     rows: tuple[WorkerRow, ...] | None = None
     faults: tuple[str, ...] = ()
     unreachable: bool = False
+    unanswered: bool = False
     retry_after_seconds: float | None = None
 
     @property
@@ -54,7 +57,7 @@ class Observation(BaseModel, frozen=True):
         else:
             record = "no answer about it"
         if self.rows is None:
-            listed = "its list could not be read"
+            listed = "its list could not be read" if self.faults else "its list was not needed"
         else:
             listed = f"it lists {', '.join(map(self._row, self.rows)) or 'none'}"
         return "; ".join((record, listed, *self.faults))

@@ -7,15 +7,16 @@ from concurrent.futures import Future, wait
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from router_lifecycle.client import OnExisting, RegistrationResult, RouterLifecycleClient
+from router_lifecycle.client import RouterLifecycleClient
 from router_lifecycle.dialects import Dialect
 from router_lifecycle.events import EventListener
-from router_lifecycle.handle import Reconciliation, RegistrationHandle, RemovalHandle
+from router_lifecycle.handle import Reconciliation, RegistrationHandle, RemovalHandle, ReplacementHandle
 from router_lifecycle.interfaces import Transport
+from router_lifecycle.many import RegistrationResult
 from router_lifecycle.models import Worker
 from router_lifecycle.observation import Observation
 from router_lifecycle.spec import WorkerSpec
-from router_lifecycle.targets import Target
+from router_lifecycle.targets import OnExisting, Target
 
 T = TypeVar("T")
 
@@ -149,6 +150,10 @@ class SyncRouterLifecycleClient:
     def replace(self, old: Target, new: WorkerSpec | RegistrationHandle, *, timeout: float = 300.0) -> Worker:
         """Put one worker in the place of another."""
         return self._run(lambda: self._client.replace(old, new, timeout=timeout))
+
+    def finish_replacement(self, handle: ReplacementHandle, *, timeout: float = 300.0) -> Worker:
+        """Do what is left of a replacement, from wherever it was stopped."""
+        return self._run(lambda: self._client.finish_replacement(handle, timeout=timeout))
 
     def update(
         self,

@@ -1,6 +1,6 @@
-"""What a caller may name a worker by, and the handle that an operation makes of it."""
+"""What a caller may name a worker by, the handle that an operation makes of it, and what to do when it is there already."""
 
-from typing import TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 from router_lifecycle.handle import RegistrationHandle, RemovalHandle
 from router_lifecycle.models import Worker
@@ -9,6 +9,15 @@ from router_lifecycle.urls import normalize_worker_url
 
 Target: TypeAlias = Worker | RegistrationHandle | RemovalHandle | WorkerSpec | str
 """What names a worker: what a call returned, a handle, a spec, or its URL."""
+
+OnExisting: TypeAlias = Literal["fail", "adopt", "replace"]
+"""What to do when the URL is registered, or being registered: raise, take that one over, or remove it first."""
+
+
+def check_on_existing(on_existing: OnExisting) -> None:
+    """Raise ValueError for another word: a misspelt "fail" must never become the removal of a worker."""
+    if on_existing not in get_args(OnExisting):
+        raise ValueError(f"on_existing={on_existing!r} is not allowed: give one of {', '.join(get_args(OnExisting))}")
 
 
 def url_of(target: Target) -> str:

@@ -25,6 +25,7 @@ for _name, _help in (
     ("serve", "Serve the metadata of weight sources."),
     ("list", "List the sources that a registry knows."),
     ("publish", "Publish one source and keep it alive until interrupted."),
+    ("manifest", "Print what a Kubernetes cluster needs for a registry, for kubectl apply -f -."),
 ):
     _word = _name.replace("-", "_")
     app.command(f"p2p_registry.cli.{_word}:run_{_word}", name=_name, help=_help)
@@ -48,7 +49,7 @@ def _as_flags(message: str) -> str:
     def flag(setting: re.Match[str]) -> str:
         return f"--{setting[1].replace('_', '-')}{' ' if setting[2] else ''}"
 
-    words = "extra|framework|listen|rank|registry|timeout|topology"
+    words = "extra|framework|listen|rank|registry|replicas|timeout|topology"
     beginnings = "auth|heartbeat|http|interval|max|tls|token"
     names = rf"(?:{words})(?==)|(?:{beginnings})(?:_[a-z]+)+|source_type|[a-z]+_parallel_size"
     return re.sub(rf"(?<![\w/.-])({names})(=?)", flag, message)

@@ -77,8 +77,8 @@ def run_serve(
     stderr, on a taken port or a file that can't be used.
 
     Args:
-        backend: The store: memory, memory:///PATH for one that is saved to a file, or redis://HOST:PORT. By default what
-            MX_METADATA_BACKEND and REDIS_URL say, else memory.
+        backend: The store: memory, memory:///PATH for one that is saved to a file, redis://HOST:PORT, or kubernetes://NAMESPACE. By
+            default what MX_METADATA_BACKEND says, with REDIS_URL or MX_METADATA_NAMESPACE, else memory.
         flags: Who is served, and how.
         http_host: Address of the second listener; 0.0.0.0 for probes and scrapers on other machines.
         http_port: Its port, for /metrics, /livez and /readyz; 0 takes any free one, told by the second line of output.
@@ -104,7 +104,14 @@ def backend_url(environ: Mapping[str, str]) -> str:
         return "memory"
     if kind == "redis":
         return environ.get("REDIS_URL", _DEFAULT_REDIS)
-    raise SettingError("MX_METADATA_BACKEND", kind, "is not allowed: memory or redis is; else give --backend")
+    if kind == "kubernetes":
+        namespace = environ.get("MX_METADATA_NAMESPACE") or environ.get("POD_NAMESPACE")
+        if namespace is None:
+            raise SettingError("MX_METADATA_BACKEND", kind, "needs MX_METADATA_NAMESPACE or POD_NAMESPACE beside it")
+        return f"kubernetes://{namespace}"
+    raise SettingError(
+        "MX_METADATA_BACKEND", kind, "is not allowed: memory, redis or kubernetes is; else give --backend"
+    )
 
 
 async def _serve(config: ServerConfig, url: str, side: tuple[str, int] | None) -> int:

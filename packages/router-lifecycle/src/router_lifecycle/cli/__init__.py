@@ -22,7 +22,7 @@ for _module, _name, _help in (
     ("_change:add", "add", "Register a worker and return when it is routable; prints its handle."),
     ("_change:remove", "remove", "Remove a worker and return when it is gone for good; prints the removal's handle."),
     ("_change:replace", "replace", "Put one worker in the place of another; prints the new one's handle."),
-    ("_change:wait", "wait", "Go on with a handle that add, remove or replace printed."),
+    ("_wait:wait", "wait", "Go on with a handle that add, remove or replace printed."),
     ("_doctor:doctor", "doctor", "Print what a router speaks, what that offers, and what was left behind there."),
 ):
     app.command(f"router_lifecycle.cli.{_module}", name=_name, help=_help)

@@ -1,30 +1,24 @@
-"""`router-lifecycle add`, `remove`, `replace` and `wait`: what changes a router, with the handle of it on stdout."""
+"""`router-lifecycle add`, `remove` and `replace`: what changes a router, with the handle of it on stdout."""
 
-import sys
-import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
 from cyclopts import Parameter
-from pydantic import SecretStr, TypeAdapter, ValidationError
+from pydantic import SecretStr
 
 from router_lifecycle import (
     OnExisting,
-    Phase,
     RegistrationHandle,
     RemovalHandle,
+    ReplacementHandle,
     RouterLifecycleClient,
     WorkerSpec,
     WorkerType,
     normalize_worker_url,
 )
+from router_lifecycle.cli._handles import read_handle
 from router_lifecycle.cli._session import Handle, RouterFlags, Session, UsageError, read_key, run_session
-
-REGISTER_SECONDS = 240.0
-REMOVE_SECONDS = 60.0
-REPLACE_SECONDS = 300.0
-_HANDLES: TypeAdapter[Handle] = TypeAdapter(RegistrationHandle | RemovalHandle)
+from router_lifecycle.cli._wait import REGISTER_SECONDS, REMOVE_SECONDS, finish
 
 
 @Parameter(name="*")
@@ -131,8 +125,8 @@ def remove(url: str | None = None, /, *, router_flags: RouterFlags, handle: Path
 def replace(old: str, new: str, /, *, router_flags: RouterFlags, worker_flags: WorkerFlags = _REGULAR) -> int:
     """Put one worker in the place of another: the new one is routable before the old one goes.
 
-    On the same URL the old one is removed first. Takes 300 s by default at the most. Prints the new one's handle on stdout, or that
-    of the step at which it was stopped; `wait` ends that step, and stderr says what is left to do then.
+    On the same URL the old one is removed first. Takes 300 s by default at the most. Prints the new one's handle on stdout; when it was
+    stopped or the time was over, that of the whole replacement, and on stderr what is left: `wait` does it.
 
     Args:
         old: URL of the worker that goes.
@@ -142,85 +136,14 @@ def replace(old: str, new: str, /, *, router_flags: RouterFlags, worker_flags: W
     """
 
     async def steps(session: Session) -> int:
-        going = normalize_worker_url(old)
         async with session.client() as client:
-            coming = RegistrationHandle(router=client.router_url, spec=worker_flags.spec(new))
-            try:
-                await client.replace(going, coming, timeout=session.timeout(REPLACE_SECONDS))
-            except BaseException:
-                if going != coming.url and not isinstance(session.handle, RemovalHandle):
-                    sys.stderr.write(f"not done           {going} is still registered: `router-lifecycle remove` it\n")
-                elif going == coming.url and coming.phase is Phase.NEW:
-                    sys.stderr.write(f"not done           {going} isn't registered anew: `router-lifecycle add` it\n")
-                raise
-            session.handle = coming
+            router = client.router_url
+            going = RemovalHandle(router=router, url=normalize_worker_url(old))
+            coming = RegistrationHandle(router=router, spec=worker_flags.spec(new))
+            await finish(client, session, ReplacementHandle(router=router, old=going, new=coming))
         return 0
 
     return run_session(router_flags, steps)
-
-
-def wait(
-    *,
-    handle: Path,
-    api_key_file: Path | None = None,
-    timeout: float | None = None,
-    json_lines: Annotated[bool, Parameter(name="--json", negative="")] = False,
-) -> int:
-    """Go on with what add, remove or replace began; its router is in the handle. Prints the handle as it is then.
-
-    Nothing is submitted again: where the answer to the submission was lost, it is first found out what became of it.
-
-    Args:
-        handle: File with what the command printed; - for stdin.
-        api_key_file: File that holds the router's own key.
-        timeout: Bound of the whole command, in seconds: by default 240 for a registration and 60 for a removal.
-        json_lines: Print progress and errors as one JSON object a line, on stderr.
-    """
-    try:
-        held = read_handle(handle)
-    except UsageError as error:
-        sys.stderr.write(f"router-lifecycle: {error}\n")
-        return 2
-
-    async def steps(session: Session) -> int:
-        session.handle = held
-        async with session.client() as client:
-            await _go_on(client, session, held)
-        return 0
-
-    flags = RouterFlags(router=held.router, api_key_file=api_key_file, timeout=timeout, json_lines=json_lines)
-    return run_session(flags, steps)
-
-
-async def _go_on(client: RouterLifecycleClient, session: Session, held: Handle) -> None:
-    if isinstance(held, RemovalHandle):
-        await client.wait_until_absent(held, timeout=session.timeout(REMOVE_SECONDS))
-        return
-    if held.phase in (Phase.REMOVING, Phase.UNRESOLVED):
-        await client.remove(held, timeout=session.timeout(REMOVE_SECONDS))
-        return
-    ends_at = time.monotonic() + session.timeout(REGISTER_SECONDS)
-    if held.phase is Phase.SUBMISSION_UNKNOWN:
-        await client.reconcile(held, timeout=session.timeout(REGISTER_SECONDS))
-    await client.wait_until_active(held, timeout=max(0.001, ends_at - time.monotonic()))
-
-
-def read_handle(path: Path) -> Handle:
-    """Return the handle that a file holds; - is stdin.
-
-    Raises:
-        UsageError: The file can't be read, or holds none.
-    """
-    try:
-        text = sys.stdin.read() if str(path) == "-" else path.read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"--handle {path} can't be read: {error}") from error
-    try:
-        return _HANDLES.validate_json(text)
-    except ValidationError as error:
-        raise UsageError(
-            f"--handle {path} holds no handle: give the JSON that add, remove or replace printed"
-        ) from error
 
 
 def _check_router(client: RouterLifecycleClient, target: Handle | str) -> None:

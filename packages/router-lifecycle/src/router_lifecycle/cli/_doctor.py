@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from router_lifecycle import RemovalHandle, normalize_worker_url
-from router_lifecycle.cli._change import read_handle
+from router_lifecycle.cli._handles import read_handle
 from router_lifecycle.cli._session import SCHEMA, Handle, RouterFlags, Session, UsageError, run_session
 from router_lifecycle.diagnosis import Finding, diagnose
 from router_lifecycle.dialects import Dialect

@@ -19,11 +19,13 @@ from router_lifecycle import (
     OperationError,
     RegistrationHandle,
     RemovalHandle,
+    ReplacementHandle,
     RouterLifecycleClient,
     RouterLifecycleError,
 )
 
 Handle: TypeAlias = RegistrationHandle | RemovalHandle
+AnyHandle: TypeAlias = Handle | ReplacementHandle
 SCHEMA = "router-lifecycle"
 INTERRUPTED = 130
 
@@ -65,6 +67,8 @@ class Session:
         self._api_key = read_key(flags.api_key_file, "--api-key-file")
         self.handle: Handle | None = None
         """What is printed in the end, so that `wait` can go on with it."""
+        self.replacement: ReplacementHandle | None = None
+        """What is printed in its stead, since it is a part of this."""
 
     def client(self) -> RouterLifecycleClient:
         """Return a client that tells this session what happens.
@@ -80,9 +84,17 @@ class Session:
 
     def print_handle(self) -> None:
         """Print the handle, if there is one by now, as one line of JSON."""
-        if self.handle is not None:
-            sys.stdout.write(f"{self.handle.model_dump_json()}\n")
+        held = self.replacement or self.handle
+        if held is not None:
+            sys.stdout.write(f"{held.model_dump_json()}\n")
             sys.stdout.flush()
+
+    def say(self, word: str, detail: str) -> None:
+        """Say something that is no event of the client, on stderr."""
+        if self._flags.json_lines:
+            _to_stderr(json.dumps({"schema": f"{SCHEMA}.note/1", "note": word, "detail": detail}))
+        else:
+            _to_stderr(f"{word:<18}{'':9}  {detail}")
 
     def _tell(self, event: LifecycleEvent) -> None:
         self.handle = event.handle

@@ -14,7 +14,7 @@ from router_lifecycle.publication.errors import (
     URLUnresolvedError,
 )
 from router_lifecycle.publication.events import GateEvent, GateEventKind, GateEventListener
-from router_lifecycle.publication.fleet import GatedFleet, PublishReport
+from router_lifecycle.publication.fleet import GatedFleet
 from router_lifecycle.publication.gate import PublicationGate
 from router_lifecycle.publication.generations import (
     EngineEntry,
@@ -25,6 +25,7 @@ from router_lifecycle.publication.generations import (
 )
 from router_lifecycle.publication.guard import GuardPolicy, GuardRule, WeightVersionGuard, WeightVersionSpan
 from router_lifecycle.publication.interfaces import EngineLauncher, PublishedVersions, RunningRequests, WeightTransfer
+from router_lifecycle.publication.report import PublishReport
 from router_lifecycle.publication.responses import check_response, check_session_record
 from router_lifecycle.publication.unresolved import UnresolvedRemovals
 from router_lifecycle.publication.versions import FilePublishedVersions, MemoryPublishedVersions

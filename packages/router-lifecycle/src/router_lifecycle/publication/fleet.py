@@ -3,42 +3,16 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass, field
 
-from router_lifecycle.errors import IdentityConflict, RegistrationFailed, RouterLifecycleError, SubmissionUnknown
+from router_lifecycle.publication._registering import Registering
 from router_lifecycle.publication.engine import EngineLifecycle
-from router_lifecycle.publication.errors import EngineStateError, EngineStopError, GateError
+from router_lifecycle.publication.errors import EngineStateError, GateError
 from router_lifecycle.publication.gate import PublicationGate
 from router_lifecycle.publication.generations import EngineGeneration, EngineState, WeightSnapshot
 from router_lifecycle.publication.interfaces import PublishedVersions, RunningRequests, WeightTransfer
+from router_lifecycle.publication.report import PublishReport
 
-# After these nobody can say what the router will do with this generation.
-_QUARANTINES = (SubmissionUnknown, RegistrationFailed, IdentityConflict)
 _LOOK_SECONDS = 0.5
-
-
-@dataclass(slots=True)
-class PublishReport:
-    """What became of the generations that were to be registered; nothing is raised for them, so that training goes on.
-
-    Attributes:
-        registered: Those that are routable now.
-        pending: Those that the next publication tries again, and why.
-        quarantined: Those that were stopped, and why; start them again with `GatedFleet.recover`.
-        busy: Engines that still had requests, or couldn't tell, when their time to drain was over, and were updated all the same.
-    """
-
-    registered: list[EngineGeneration] = field(default_factory=list)
-    pending: dict[EngineGeneration, Exception] = field(default_factory=dict)
-    quarantined: dict[EngineGeneration, Exception] = field(default_factory=dict)
-    busy: list[EngineGeneration] = field(default_factory=list)
-
-    def add(self, other: "PublishReport") -> None:
-        """Take in what another report says."""
-        self.registered += other.registered
-        self.pending |= other.pending
-        self.quarantined |= other.quarantined
-        self.busy += other.busy
 
 
 class GatedFleet:
@@ -80,7 +54,7 @@ class GatedFleet:
         if len(self.engines) < len(given):
             raise ValueError(f"two engines have one id: {sorted(engine.engine_id for engine in given)}")
         self.versions = versions
-        self._registration_timeout = registration_timeout_seconds
+        self._registering = Registering(gate, self._engine, timeout_seconds=registration_timeout_seconds)
         self._clock = clock
         self._sleep = sleep
 
@@ -97,7 +71,7 @@ class GatedFleet:
         except GateError:
             self.gate.mark_pending(generation, reason="waits for a transfer of weights")
             return PublishReport()
-        return await self._register([generation])
+        return await self._registering.register([generation])
 
     async def recover(self, engine_id: str) -> PublishReport:
         """Stop what is left of an engine, on all its nodes, and start it as a new generation, which waits if it has to.
@@ -125,7 +99,7 @@ class GatedFleet:
             ValueError: The version is below the last one, or (`GateError`) the snapshot is of another gate; nothing was released.
         """
         self.versions.publish(snapshot.model, version)
-        return await self._register(self.gate.publish(snapshot))
+        return await self._registering.register(self.gate.publish(snapshot))
 
     async def rejoin(self, engine_id: str, version: int | None) -> PublishReport:
         """Take an engine back whose processes lived on while the router lost it, at once if it has the published weights.
@@ -147,13 +121,13 @@ class GatedFleet:
             await self._withdrawn(engine)
             self.gate.discard(generation)
             self.gate.admit(generation)
-            return await self._register([generation])
+            return await self._registering.register([generation])
         self.gate.mark_pending(generation, reason="left the router")
         await self._withdrawn(engine)
         published = self.versions.current(generation.model)
         if version is None or published is None or version != published or not self.gate.readmit(generation):
             return PublishReport()
-        return await self._register([generation])
+        return await self._registering.register([generation])
 
     async def replace(
         self,
@@ -193,7 +167,7 @@ class GatedFleet:
                 report.busy.append(generation)
             snapshot = self.gate.snapshot(model, engine_ids=[generation.engine_id])
             await transfer(snapshot)
-            report.add(await self._register(self.gate.publish(snapshot)))
+            report.add(await self._registering.register(self.gate.publish(snapshot)))
             if report.pending or report.quarantined:
                 return report
         self.versions.publish(model, version)
@@ -237,40 +211,6 @@ class GatedFleet:
             raise EngineStateError(
                 f"engine {engine.engine_id} may still be routed: its removal isn't confirmed"
             ) from error
-
-    async def _register(self, generations: Iterable[EngineGeneration]) -> PublishReport:
-        """Register released generations beside each other; one that fails holds up none of the others."""
-        report = PublishReport()
-        async with asyncio.TaskGroup() as group:
-            for generation in generations:
-                group.create_task(self._register_one(generation, report))
-        return report
-
-    async def _register_one(self, generation: EngineGeneration, report: PublishReport) -> None:
-        try:
-            engine = self._engine(generation.engine_id)
-            await engine.register(generation, timeout_seconds=self._registration_timeout)
-        except _QUARANTINES as error:
-            report.quarantined[generation] = error
-            if self.gate.quarantine(generation, reason=str(error)):
-                try:
-                    await engine.stop()
-                except EngineStopError as stuck:
-                    report.quarantined[generation] = stuck
-        except RouterLifecycleError as error:
-            report.pending[generation] = error
-            self.gate.still_pending(generation, reason=str(error))
-        except BaseException:
-            self.gate.still_pending(generation, reason="its registration was interrupted")
-            raise
-        else:
-            if self.gate.registered(generation):
-                report.registered.append(generation)
-                return
-            late = EngineStateError(f"{generation} was withdrawn while it was being registered")
-            report.pending[generation] = late
-            if engine.generation == generation:
-                await engine.deregister()
 
     def _engine(self, engine_id: str) -> EngineLifecycle:
         if engine_id not in self.engines:

@@ -12,9 +12,8 @@ has succeeded. The order that makes this certain:
 from collections.abc import Collection, Iterable
 from typing import Self
 
-from pydantic import BaseModel
-
 from router_lifecycle.publication import _view
+from router_lifecycle.publication._ledger import GateLedger
 from router_lifecycle.publication.errors import GateError
 from router_lifecycle.publication.events import GateEvent, GateEventKind, GateEventListener
 from router_lifecycle.publication.generations import (
@@ -24,15 +23,6 @@ from router_lifecycle.publication.generations import (
     ModelEntry,
     WeightSnapshot,
 )
-
-
-class _GateState(BaseModel, extra="forbid"):
-    """All that a gate knows."""
-
-    order: int = 0
-    models: dict[str, ModelEntry]
-    engines: dict[str, EngineEntry] = {}
-    known_engines: set[str] = set()
 
 
 class PublicationGate:
@@ -48,7 +38,7 @@ class PublicationGate:
             updatable_models: The models whose weights the trainer transfers; every other model is frozen.
             on_event: Told what happens.
         """
-        self._state = _GateState(models={model: ModelEntry() for model in updatable_models})
+        self._ledger = GateLedger.of(updatable_models)
         self._on_event = on_event
 
     @classmethod
@@ -62,30 +52,29 @@ class PublicationGate:
             pydantic.ValidationError: The text describes no gate.
         """
         gate = cls((), on_event=on_event)
-        gate._state = _GateState.model_validate_json(text)
-        for entry in gate._state.engines.values():
+        gate._ledger = GateLedger.model_validate_json(text)
+        for entry in gate.engines:
             if entry.state is EngineState.RELEASED:
-                gate._set(entry, EngineState.PENDING, reason="its registration was interrupted")
+                gate._ledger.set(entry, EngineState.PENDING, reason="its registration was interrupted")
         return gate
 
     def to_json(self) -> str:
         """Return all that the gate knows; it holds no secrets."""
-        return self._state.model_dump_json()
+        return self._ledger.model_dump_json()
 
     @property
     def engines(self) -> tuple[EngineEntry, ...]:
         """What is known of each engine, by model and engine id."""
-        entries = self._state.engines.values()
-        return tuple(sorted(entries, key=lambda entry: (entry.generation.model, entry.generation.engine_id)))
+        return self._ledger.sorted_engines()
 
     @property
     def models(self) -> dict[str, ModelEntry]:
         """What is known of each updatable model, by name."""
-        return dict(sorted(self._state.models.items()))
+        return dict(sorted(self._ledger.models.items()))
 
     def state_of(self, generation: EngineGeneration) -> EngineState | None:
         """Return the state of a generation, or None when it isn't the present one of its engine."""
-        entry = self._present(generation)
+        entry = self._ledger.present(generation)
         return entry.state if entry else None
 
     def admit(self, generation: EngineGeneration) -> None:
@@ -94,12 +83,12 @@ class PublicationGate:
         Raises:
             GateError: It is a replacement, comes after the first snapshot, was marked pending, or is in quarantine.
         """
-        engine_id, entry = generation.engine_id, self._present(generation)
+        engine_id, entry = generation.engine_id, self._ledger.present(generation)
         if entry is not None and entry.state is not EngineState.PENDING:
             raise GateError(f"{generation} is {entry.state} already: a generation is admitted once")
-        model = self._state.models.get(generation.model)
+        model = self._ledger.models.get(generation.model)
         if model is not None:
-            recovered = engine_id in self._state.known_engines and (entry is None or entry.must_wait)
+            recovered = engine_id in self._ledger.known_engines and (entry is None or entry.must_wait)
             if recovered or model.snapshot_at:
                 why = "it is no first life of its engine" if recovered else "a transfer of its model has begun"
                 raise GateError(f"{generation} can't be admitted, {why}: mark it pending and publish a transfer")
@@ -113,8 +102,8 @@ class PublicationGate:
         Raises:
             GateError: Its model is frozen, so that nothing would ever release it; or it is in quarantine.
         """
-        self._updatable(generation.model)
-        entry = self._present(generation)
+        self._ledger.updatable(generation.model)
+        entry = self._ledger.present(generation)
         if entry is not None and entry.state is EngineState.QUARANTINED:
             raise GateError(f"{generation} is in quarantine: start the engine again as a new generation")
         self._enter(generation, EngineState.PENDING, must_wait=True, kind="pending", reason=reason)
@@ -129,20 +118,10 @@ class PublicationGate:
         Raises:
             GateError: The model is frozen or unknown, or an id names no such engine.
         """
-        record = self._updatable(model)
-        found = {
-            entry.generation.engine_id: entry.generation
-            for entry in self.engines
-            if entry.generation.model == model and entry.state is not EngineState.QUARANTINED
-        }
-        if engine_ids is not None:
-            unknown = sorted(set(engine_ids) - found.keys())
-            if unknown:
-                raise GateError(f"engines {unknown} can't be in a transfer of model {model!r}: it has {sorted(found)}")
-            found = {engine_id: found[engine_id] for engine_id in found if engine_id in engine_ids}
-        taken_at = self._next()
-        self._state.models[model] = record.model_copy(update={"snapshot_at": taken_at})
-        return WeightSnapshot(model=model, generations=tuple(found.values()), taken_at=taken_at)
+        generations = self._ledger.in_transfer(model, engine_ids)
+        taken_at = self._ledger.next()
+        self._ledger.set_model(model, snapshot_at=taken_at)
+        return WeightSnapshot(model=model, generations=generations, taken_at=taken_at)
 
     def publish(self, snapshot: WeightSnapshot) -> tuple[EngineGeneration, ...]:
         """Note that the transfer of a snapshot succeeded, and return the generations that are to be registered now.
@@ -152,21 +131,20 @@ class PublicationGate:
         Raises:
             GateError: The snapshot is none of this gate.
         """
-        record = self._updatable(snapshot.model)
+        record = self._ledger.updatable(snapshot.model)
         if not 0 < snapshot.taken_at <= record.snapshot_at:
             raise GateError(f"the snapshot of model {snapshot.model!r} was taken by another gate: take one of this")
-        self._state.models[snapshot.model] = record.model_copy(
-            update={
-                "published_at": max(record.published_at, snapshot.taken_at),
-                "publications": record.publications + 1,
-            }
+        self._ledger.set_model(
+            snapshot.model,
+            published_at=max(record.published_at, snapshot.taken_at),
+            publications=record.publications + 1,
         )
         released = []
         for generation in snapshot.generations:
-            entry = self._present(generation)
+            entry = self._ledger.present(generation)
             is_waiting = entry is not None and entry.state is EngineState.PENDING
             if entry is not None and is_waiting and entry.marked_at < snapshot.taken_at:
-                self._set(entry, EngineState.RELEASED)
+                self._ledger.set(entry, EngineState.RELEASED)
                 released.append(generation)
         for generation in released:
             self._tell("released", generation)
@@ -181,13 +159,13 @@ class PublicationGate:
         Raises:
             GateError: It isn't pending.
         """
-        record, entry = self._updatable(generation.model), self._present(generation)
+        record, entry = self._ledger.updatable(generation.model), self._ledger.present(generation)
         if entry is None or entry.state is not EngineState.PENDING:
             state = "not the engine's present generation" if entry is None else entry.state
             raise GateError(f"{generation} can't be readmitted, it is {state}: only a pending generation is")
         if record.is_transferring:
             return False
-        self._set(entry, EngineState.RELEASED)
+        self._ledger.set(entry, EngineState.RELEASED)
         self._tell("readmitted", generation)
         return True
 
@@ -213,15 +191,15 @@ class PublicationGate:
         Returns:
             False when it was in quarantine already, or isn't the engine's present one any more.
         """
-        entry = self._present(generation)
+        entry = self._ledger.present(generation)
         if entry is None or entry.state is EngineState.QUARANTINED:
             if entry is None:
                 self._tell("superseded", generation, reason)
             return False
-        self._set(entry, EngineState.QUARANTINED, reason=reason)
-        record = self._state.models.get(generation.model)
+        self._ledger.set(entry, EngineState.QUARANTINED, reason=reason)
+        record = self._ledger.models.get(generation.model)
         if record is not None:
-            self._state.models[generation.model] = record.model_copy(update={"quarantines": record.quarantines + 1})
+            self._ledger.set_model(generation.model, quarantines=record.quarantines + 1)
         self._tell("quarantined", generation, reason)
         return True
 
@@ -231,9 +209,9 @@ class PublicationGate:
         Returns:
             False when it isn't the engine's present one: a newer one is left alone.
         """
-        if self._present(generation) is None:
+        if self._ledger.present(generation) is None:
             return False
-        del self._state.engines[generation.engine_id]
+        del self._ledger.engines[generation.engine_id]
         self._tell("discarded", generation)
         return True
 
@@ -245,16 +223,6 @@ class PublicationGate:
         """Return counts for a trainer's log, once per step: `publication/MODEL/pending` and the like."""
         return _view.counts(self.engines, self.models)
 
-    def _present(self, generation: EngineGeneration) -> EngineEntry | None:
-        entry = self._state.engines.get(generation.engine_id)
-        return entry if entry is not None and entry.generation == generation else None
-
-    def _updatable(self, model: str) -> ModelEntry:
-        record = self._state.models.get(model)
-        if record is None:
-            raise GateError(f"model {model!r} is frozen: updatable are {sorted(self._state.models)}")
-        return record
-
     def _enter(
         self,
         generation: EngineGeneration,
@@ -264,29 +232,19 @@ class PublicationGate:
         kind: GateEventKind,
         reason: str | None = None,
     ) -> None:
-        self._state.known_engines.add(generation.engine_id)
-        self._state.engines[generation.engine_id] = EngineEntry(
-            generation=generation, state=state, marked_at=self._next(), must_wait=must_wait, reason=reason
-        )
+        self._ledger.enter(generation, state, must_wait=must_wait, reason=reason)
         self._tell(kind, generation, reason)
 
     def _settle(
         self, generation: EngineGeneration, state: EngineState, kind: GateEventKind, reason: str | None
     ) -> bool:
-        entry = self._present(generation)
+        entry = self._ledger.present(generation)
         if entry is None or entry.state is not EngineState.RELEASED:
             self._tell("superseded", generation, reason)
             return False
-        self._set(entry, state, reason=reason)
+        self._ledger.set(entry, state, reason=reason)
         self._tell(kind, generation, reason)
         return True
-
-    def _set(self, entry: EngineEntry, state: EngineState, *, reason: str | None = None) -> None:
-        self._state.engines[entry.generation.engine_id] = entry.model_copy(update={"state": state, "reason": reason})
-
-    def _next(self) -> int:
-        self._state.order += 1
-        return self._state.order
 
     def _tell(self, kind: GateEventKind, generation: EngineGeneration, detail: str | None = None) -> None:
         if self._on_event is not None:

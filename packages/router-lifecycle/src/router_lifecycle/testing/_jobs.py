@@ -150,7 +150,7 @@ def _list(state: RouterState, posted: PostedWorker) -> Generator[float, None, _F
     url = f"http://{posted.url}" if "://" not in posted.url and state.profile.completes_url else posted.url
     known = engine if url == posted.url else None
     entry = Entry(id=state.id_of(url), url=url, posted=posted, engine=known, is_healthy=True)
-    if state.options.random_failure_rate and state.random.random() < state.options.random_failure_rate:
+    if _fails_at_random(state):
         return _fail_at_random(state, entry)
     if state.entries_of(url):
         return _exists(url)
@@ -163,6 +163,11 @@ def _list_ranks(state: RouterState, posted: PostedWorker, engine: FakeEngine) ->
         url = f"{posted.url}@{rank}"
         entry = Entry(id=state.id_of(url), url=url, posted=posted, engine=engine, is_healthy=True, dp_rank=rank)
         state.list_entry(entry)
+
+
+def _fails_at_random(state: RouterState) -> bool:
+    rate = state.options.random_failure_rate
+    return bool(rate) and state.random.random() < rate
 
 
 def _fail_at_random(state: RouterState, entry: Entry) -> _Failure:
@@ -198,11 +203,15 @@ def _remove_at_once(state: RouterState, url: str) -> Process:
     started = state.now
     yield 0.001
     targets = state.ranks_of(url) if state.options.dp_aware else state.entries_of(url)
-    for entry in targets:
+    failed = bool(targets) and _fails_at_random(state)
+    for entry in targets if not failed else ():
         state.drop_entry(entry)
     if not state.profile.registers_first:
         yield state.poll_after(started)
-    if targets:
+    if failed:
+        message = "Workflow failed at step find_workers_to_remove: Unknown error"
+        state.record("RemoveWorker", url, "failed", message)
+    elif targets:
         state.records.pop(url, None)
     else:
         state.record("RemoveWorker", url, "failed", _missing(state, url))

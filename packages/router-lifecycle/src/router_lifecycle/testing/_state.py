@@ -33,9 +33,10 @@ class RouterOptions:
         startup_timeout_seconds: How long a new worker may take to become healthy, or None for the release's default.
         drain_seconds: How long SMG keeps a removed worker.
         check_interval_seconds: Time between the health checks of listed workers.
-        random_failure_rate: Share of registrations that fail without a reason, 0 to 1; sglang-router 0.3.0 does so with about
-            0.05 of the URLs that were registered before.
-        seed: Of everything random: ids, and which registrations fail.
+        random_failure_rate: Share of registrations and of removals that fail without a reason, 0 to 1, but for SMG's removals;
+            sglang-router 0.3.0 does so with about 0.05 of the registrations of URLs that were registered before, and 0.05 to 0.1
+            of the removals, which leave the worker listed and routed to.
+        seed: Of everything random: ids, and which jobs fail.
     """
 
     api_key: str | None = None
