@@ -18,6 +18,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from xml.sax.saxutils import escape
 
 from p2p_bounds import Wave
@@ -183,7 +184,7 @@ async def scale_up(options: argparse.Namespace) -> int:
         async with Fleet.running(
             Path(folder), backend=options.backend, replicas=options.replicas, pullers=options.pullers
         ) as fleet:
-            pulls = {"pull_seconds": PULL_SECONDS, "pull_share": PULL_SHARE}
+            pulls: dict[str, Any] = {"pull_seconds": PULL_SECONDS, "pull_share": PULL_SHARE}
             await fleet.start_sources(PREFILL, usage=KV_USAGE, **pulls)
             await fleet.start_sources(DECODE, **pulls)
             print(f"{len(fleet.pids)} processes started in {time.monotonic() - started:.0f} s\n")
