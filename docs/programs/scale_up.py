@@ -135,7 +135,7 @@ async def run_wave(fleet: Fleet, table: Table, policy: str, title: str, idle: Se
 
 def plot(outcomes: Sequence[Outcome]) -> str:
     """Return an SVG picture: a panel for each wave, a bar for each source, and a line at what every source would get by chance."""
-    width, height, gap, left = 300, 150, 46, 40
+    width, height, gap, left = 320, 150, 46, 40
     rows = list(dict.fromkeys(outcome.policy for outcome in outcomes))
     columns = list(dict.fromkeys(outcome.title for outcome in outcomes))
     top = max(count for outcome in outcomes for count in outcome.pulls.values())
@@ -150,7 +150,7 @@ def plot(outcomes: Sequence[Outcome]) -> str:
         x = left + columns.index(outcome.title) * (width + gap)
         y = 30 + rows.index(outcome.policy) * (height + gap)
         base, step = y + height, width / len(outcome.pulls)
-        title = escape(f"{outcome.policy}, {outcome.title}: {outcome.busy[0]} from busy (at most {outcome.busy[1]})")
+        title = escape(f"{outcome.policy}, {outcome.title}: {outcome.busy[0]} from busy ones")
         parts.append(f'<text x="{x}" y="{y - 8}" fill="#111111">{title}</text>')
         for place, (name, count) in enumerate(outcome.pulls.items()):
             bar, at = height * count / top, x + place * step
@@ -171,7 +171,7 @@ def plot(outcomes: Sequence[Outcome]) -> str:
         x = left + place * 130
         parts.append(f'<rect x="{x}" y="{legend - 10}" width="12" height="12" fill="{COLOURS[role]}"/>')
         parts.append(f'<text x="{x + 18}" y="{legend}" fill="#111111">{text}</text>')
-    parts.append(f'<text x="{left + 260}" y="{legend}" fill="#111111">- - as many for each source</text>')
+    parts.append(f'<text x="{left + 260}" y="{legend}" fill="#111111">- - an even share</text>')
     return "\n".join([*parts, "</g>", "</svg>", ""])
 
 
