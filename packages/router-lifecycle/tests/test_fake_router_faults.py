@@ -191,6 +191,8 @@ async def test_over_a_socket_a_lost_answer_ends_with_the_time_out_of_the_client(
 async def test_over_a_socket_an_answer_is_late_until_the_clock_has_advanced(served: Served) -> None:
     served.router.faults.add(delay(2), method="GET")
     call = asyncio.create_task(served.http.get("/workers"))
+    while not served.router.requests:  # noqa: ASYNC110 - a request on its way announces itself to nobody
+        await asyncio.sleep(0)
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.2):
             await asyncio.shield(call)
