@@ -6,6 +6,9 @@ import sys
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+MODEL = "m"
+"""The model that everybody serves or wants."""
+
 
 async def answer_commands(do: Callable[[Mapping[str, Any]], Awaitable[Mapping[str, Any]]]) -> None:
     """Carry out one command after the other until stdin ends, as it does when whoever gave them is gone."""

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any, Self
 
 import grpc.aio
+from p2p_commands import MODEL
 
 from p2p_registry import RegistryUnreachableError, SourceIdentity
 from p2p_registry.client import ListedSource, RegistryClient
 from p2p_registry.server import CHANNEL_OPTIONS
 
 HERE = Path(__file__).parent
-MODEL = "m"
 DEADLINE_SECONDS = 120.0
 """Longest that anything may take that ought to happen; a machine may be slow, but not forever."""
 LOOK_SECONDS = 0.05

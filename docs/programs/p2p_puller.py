@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import grpc.aio
-from p2p_commands import answer_commands, tell
+from p2p_commands import MODEL, answer_commands, tell
 from prometheus_client import generate_latest
 
 from p2p_registry import RegistryUnreachableError, SourceGoneError, SourceIdentity
@@ -44,12 +44,10 @@ class PullerConfig:
     Attributes:
         worker_id: Its id.
         registry: Address of the registry's replica that it asks.
-        model_name: Name of the model that it wants.
     """
 
     worker_id: str
     registry: str
-    model_name: str = "m"
 
 
 class Puller:
@@ -92,12 +90,12 @@ class Puller:
             hook=self._metrics,
         )
         own_id = command.get("as", self._config.worker_id)
-        target = Target(self._config.model_name, own_id, 0, endpoint=command.get("endpoint"), accelerator="cuda")
+        target = Target(MODEL, own_id, 0, endpoint=command.get("endpoint"), accelerator="cuda")
         return pipeline, target
 
     async def _select(self, pipeline: SelectionPipeline, target: Target) -> Selection:
         try:
-            listing = await self._client.list_sources(SourceIdentity(model_name=self._config.model_name))
+            listing = await self._client.list_sources(SourceIdentity(model_name=MODEL))
         except RegistryUnreachableError as error:
             pipeline.listing_failed(error)
             raise

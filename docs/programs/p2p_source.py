@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import grpc.aio
-from p2p_commands import answer_commands, tell
+from p2p_commands import MODEL, answer_commands, tell
 
 from nic_metrics import NicSignal, PortId
 from nic_metrics.source_load import make_source_load_provider
@@ -40,8 +40,6 @@ class SourceConfig:
         worker_id: Its id; a new life has a new one.
         registry: Address of the registry's replica that it publishes to.
         folder: Where its NIC's files are written.
-        model_name: Name of its model.
-        worker_rank: Its rank.
         port: Where it is pulled from; 0 for any free one.
         heartbeat_seconds: Between two heartbeats.
         scrape_seconds: Between two looks at the engine's /metrics.
@@ -54,8 +52,6 @@ class SourceConfig:
     worker_id: str
     registry: str
     folder: str
-    model_name: str = "m"
-    worker_rank: int = 0
     port: int = 0
     heartbeat_seconds: float = 0.5
     scrape_seconds: float = 0.25
@@ -192,10 +188,8 @@ class Source:
             scrape_interval_seconds=self.config.scrape_seconds,
         )
         self._registration = Registration(
-            identity=SourceIdentity(model_name=self.config.model_name),
-            metadata=WorkerMetadata(
-                worker_rank=self.config.worker_rank, worker_grpc_endpoint=endpoint, accelerator="cuda"
-            ),
+            identity=SourceIdentity(model_name=MODEL),
+            metadata=WorkerMetadata(worker_grpc_endpoint=endpoint, accelerator="cuda"),
             worker_id=self.config.worker_id,
         )
         self._channel = grpc.aio.insecure_channel(self.config.registry, options=CHANNEL_OPTIONS)

@@ -6,6 +6,7 @@ from hashlib import blake2b
 from math import isnan, log
 from typing import Any
 
+from p2p_commands import MODEL
 from prometheus_client.parser import text_string_to_metric_families
 
 Report = dict[str, Any]
@@ -14,7 +15,7 @@ Series = tuple[str, frozenset[tuple[str, str]]]
 
 def unit(report: Report, source: str) -> float:
     """Return the hash of a puller and a source as a number of [0, 1), computed apart from the packages."""
-    key = f"m|{report['puller']}|0|{report['source_id']}|{source}|0"
+    key = f"{MODEL}|{report['puller']}|0|{report['source_id']}|{source}|0"
     return int.from_bytes(blake2b(key.encode(), digest_size=8).digest(), "big") / 2**64
 
 
@@ -23,14 +24,14 @@ def rendezvous_order(report: Report) -> list[str]:
     return sorted(report["listed"], key=lambda source: unit(report, source), reverse=True)
 
 
-def expected_order(report: Report, policy: str) -> list[str]:
-    """Return what a puller listed, in the order that the policy's formula gives the loads that it saw, at weight 1."""
+def expected_order(report: Report, policy: str, weight: float = 1.0) -> list[str]:
+    """Return what a puller listed, in the order that the policy's formula gives the loads that it saw."""
 
     def score(source: str) -> float:
         load = report["listed"][source]
         load = 0.5 if load is None or isnan(load) else min(1.0, load)
         hashed = unit(report, source)
-        return hashed - load if policy == "load_aware" else -max(1 - load, 0.1) / log(hashed)
+        return hashed - weight * load if policy == "load_aware" else -(max(1 - load, 0.1) ** weight) / log(hashed)
 
     return sorted(report["listed"], key=score, reverse=True)
 

@@ -146,8 +146,17 @@ async def system(running: System) -> System:
     return running
 
 
-@pytest.mark.parametrize("policy", POLICIES)
-async def test_a_scale_up_pulls_from_the_idle_and_within_the_bounds(system: System, policy: str) -> None:
+@pytest.mark.parametrize(
+    ("policy", "weight"),
+    [
+        ("load_aware", 1.0),
+        ("spread", 1.0),
+        pytest.param("load_aware", 0.5, marks=pytest.mark.long),
+        pytest.param("load_aware", 2.0, marks=pytest.mark.long),
+        pytest.param("spread", 2.0, marks=pytest.mark.long),
+    ],
+)
+async def test_a_scale_up_pulls_from_the_idle_and_within_the_bounds(system: System, policy: str, weight: float) -> None:
     fleet = system.fleet
     prefill, first, new = system.names(PREFILL), system.names(DECODE[:4]), system.names(DECODE[4:])
     await fleet.all_sources("hide", new)
@@ -163,16 +172,17 @@ async def test_a_scale_up_pulls_from_the_idle_and_within_the_bounds(system: Syst
             busy=len(prefill),
             busy_load=KV_USAGE - 1e-6,  # it travels as a float of 32 bits
             swing=len(pullers) * PULL_LOAD,
+            weight=weight,
         )
         # It would not be avoided by chance.
-        assert wave.most_from_busy(policy) < len(pullers) * len(prefill) / (len(prefill) + len(decode)) - 2
+        assert wave.most_from_busy(policy) < len(pullers) * wave.busy_chance("rendezvous_hash")
         reports: list[Report] = []
         async with system.same_story(policy, reports):
-            reports += await fleet.all_pullers("pull", pullers, policy=policy)
+            reports += await fleet.all_pullers("pull", pullers, policy=policy, weight=weight)
         assert_within(wave, policy, reports, decode, prefill)
         for report in reports:
             assert report["listed"].keys() == {*prefill, *decode}
-            assert report["order"] == expected_order(report, policy)[: len(report["order"])]
+            assert report["order"] == expected_order(report, policy, weight)[: len(report["order"])]
             assert report["bytes"] == _config.pull_bytes
 
 
