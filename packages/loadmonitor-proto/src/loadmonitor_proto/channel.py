@@ -7,6 +7,17 @@ or a worker cuts off a router that pings. Here it is refused. This module needs 
 from collections.abc import Mapping
 from difflib import get_close_matches
 
+__all__ = [
+    "ACCEPTED_PING_INTERVAL",
+    "CLIENT_PING_INTERVAL_MS",
+    "KEEPALIVE_TIME",
+    "KEEPALIVE_TIMEOUT",
+    "ChannelOptionError",
+    "Options",
+    "client_options",
+    "server_options",
+]
+
 KEEPALIVE_TIME = "grpc.keepalive_time_ms"
 KEEPALIVE_TIMEOUT = "grpc.keepalive_timeout_ms"
 ACCEPTED_PING_INTERVAL = "grpc.http2.min_ping_interval_without_data_ms"
@@ -68,7 +79,10 @@ Options = dict[str, int | str]
 
 
 class ChannelOptionError(ValueError):
-    """An option isn't known, has the wrong type or value, or lacks its other half."""
+    """An option isn't known, has the wrong type or value, or lacks its other half.
+
+    What to do: give the key as the message spells it, or both halves of the pair.
+    """
 
 
 def client_options(overrides: Mapping[str, int | str] | None = None) -> Options:

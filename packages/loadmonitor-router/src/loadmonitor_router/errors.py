@@ -56,7 +56,10 @@ class DropReason(StrEnum):
 
 
 class LoadMonitorRouterError(Exception):
-    """Base of every error that loadmonitor_router raises."""
+    """Base of every error that loadmonitor_router raises.
+
+    What to do: read the message, which names what was received, what is allowed and what to change.
+    """
 
 
 class ConfigError(LoadMonitorRouterError, ValueError):
@@ -67,6 +70,8 @@ class CredentialFileError(ConfigError):
     """A certificate, key or token file can't be used; the message names the file and never shows what is in it.
 
     A client that dials takes it for a lost connection, because files are exchanged: `Connection.last_error` has the message.
+
+    What to do: mend the file; it is read again at the next dialling.
 
     Attributes:
         setting: The setting that names the file.
@@ -83,6 +88,8 @@ class CredentialFileError(ConfigError):
 class DuplicateWorkerError(ConfigError):
     """Two of the workers given have one url, or one load reporter, however they spell it.
 
+    What to do: give each worker once; what was given before stays in force.
+
     Attributes:
         first: The url of the one, as it was given.
         second: The url of the other, as it was given.
@@ -96,15 +103,23 @@ class DuplicateWorkerError(ConfigError):
 
 
 class ClientStateError(LoadMonitorRouterError, RuntimeError):
-    """A client or a monitor was used outside its `async with` block, or entered while it is open."""
+    """A client or a monitor was used outside its `async with` block, or entered while it is open.
+
+    What to do: use the object inside its one `async with` block, and make a new one for another.
+    """
 
 
 class ForkedProcessError(ClientStateError):
-    """This process was forked while gRPC was in use; what waits for gRPC here would hang. Says what to do instead."""
+    """This process was forked while gRPC was in use; what waits for gRPC here would hang. Says what to do instead.
+
+    What to do: start the process by spawn or forkserver, or fork before the first use.
+    """
 
 
 class InvalidReportError(LoadMonitorRouterError, ValueError):
     """A report breaks the contract and must not be used; the message says what is wrong with it.
+
+    What to do: mend the Worker; a client drops such a report by itself and goes on.
 
     Attributes:
         reason: A stable word for the kind of fault.
@@ -121,11 +136,16 @@ class InvalidReportError(LoadMonitorRouterError, ValueError):
 
 
 class NoReporterError(LoadMonitorRouterError):
-    """Nothing answers at the address, or what does has no load reporter; the message says which."""
+    """Nothing answers at the address, or what does has no load reporter; the message says which.
+
+    What to do: check host and port: `loadmonitor explain HOST:PORT` goes hop by hop.
+    """
 
 
 class NoWorkerError(LoadMonitorRouterError):
     """None of the candidates may be picked.
+
+    What to do: wait for a worker to become fresh, or pick with `when_none_fresh="fail_open"`.
 
     Attributes:
         excluded: Why not, by candidate as a string: its url, or `url@rank`. Empty when there was no candidate.
@@ -143,6 +163,8 @@ class NoWorkerError(LoadMonitorRouterError):
 class StreamRefusedError(LoadMonitorRouterError):
     """The Worker answered with a terminal code: the same registration would be refused again.
 
+    What to do: mend what the code names, an id, a setting or a permission; then dial again.
+
     Attributes:
         address: The Worker that was dialled.
         code: The Worker's code, such as `INVALID_ARGUMENT` or `PERMISSION_DENIED`.
@@ -156,7 +178,10 @@ class StreamRefusedError(LoadMonitorRouterError):
 
 
 class DiscoveryError(LoadMonitorRouterError):
-    """A look for Workers failed; the last good set stands, and the text becomes the discovery's `last_error`."""
+    """A look for Workers failed; the last good set stands, and the text becomes the discovery's `last_error`.
+
+    What to do: nothing at once, since the next look comes by itself; when it lasts, check the place that is looked at.
+    """
 
 
 class WorkerListError(DiscoveryError, ValueError):
@@ -164,11 +189,17 @@ class WorkerListError(DiscoveryError, ValueError):
 
 
 class WatchExpiredError(DiscoveryError):
-    """The API server no longer knows the version that a watch was to go on from: list again."""
+    """The API server no longer knows the version that a watch was to go on from: list again.
+
+    What to do: list again; a `KubernetesDiscovery` does so by itself.
+    """
 
 
 class MissingExtraError(LoadMonitorRouterError, ImportError):
-    """A feature was asked for whose optional dependency is absent; the message names the extra to install."""
+    """A feature was asked for whose optional dependency is absent; the message names the extra to install.
+
+    What to do: install the extra that the message names.
+    """
 
     def __init__(self, feature: str, extra: str) -> None:
         """Name the feature that was asked for and the extra that brings it."""

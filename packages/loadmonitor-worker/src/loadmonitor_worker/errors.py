@@ -21,7 +21,10 @@ from pathlib import Path
 
 
 class LoadReporterError(Exception):
-    """Base of every error that loadmonitor_worker raises."""
+    """Base of every error that loadmonitor_worker raises.
+
+    What to do: read the message, which names what was received, what is allowed and what to change.
+    """
 
 
 class ConfigError(LoadReporterError, ValueError):
@@ -30,6 +33,8 @@ class ConfigError(LoadReporterError, ValueError):
 
 class CredentialFileError(ConfigError):
     """A certificate, key or token file can't be used; the message names the file and never shows what is in it.
+
+    What to do: mend the file; a running reporter keeps the one that worked.
 
     Attributes:
         setting: The setting that names the file.
@@ -44,7 +49,10 @@ class CredentialFileError(ConfigError):
 
 
 class MissingSettingError(ConfigError):
-    """A setting without a default wasn't given; the message says how to give it."""
+    """A setting without a default wasn't given; the message says how to give it.
+
+    What to do: give the setting, by the flag or the variable that the message names.
+    """
 
 
 class SettingError(ConfigError):
@@ -67,7 +75,10 @@ class SettingError(ConfigError):
 
 
 class MissingExtraError(LoadReporterError, ImportError):
-    """A feature was asked for whose optional dependency is absent; the message names the extra to install."""
+    """A feature was asked for whose optional dependency is absent; the message names the extra to install.
+
+    What to do: install the extra that the message names, or switch reporting off.
+    """
 
     def __init__(self, feature: str, extra: str) -> None:
         """Name the feature that was asked for and the extra that brings it."""
@@ -77,7 +88,10 @@ class MissingExtraError(LoadReporterError, ImportError):
 
 
 class BindError(LoadReporterError, OSError):
-    """The reporter can't listen on the address it was given; nothing is left half-started."""
+    """The reporter can't listen on the address it was given; nothing is left half-started.
+
+    What to do: choose another port, or end who holds this one.
+    """
 
     def __init__(self, address: str, reason: str) -> None:
         """Name the address and why it can't be used."""
@@ -87,15 +101,23 @@ class BindError(LoadReporterError, OSError):
 
 
 class ForkedProcessError(LoadReporterError, RuntimeError):
-    """This process was forked while gRPC was in use; a reporter would hang here. Says what to do instead."""
+    """This process was forked while gRPC was in use; a reporter would hang here. Says what to do instead.
+
+    What to do: start the process by spawn or forkserver, or fork before the reporter is started.
+    """
 
 
 class ServingModeError(LoadReporterError):
-    """The reporter was asked for in a way that its serving mode doesn't allow; the message says which one does."""
+    """The reporter was asked for in a way that its serving mode doesn't allow; the message says which one does.
+
+    What to do: start the reporter by the owner that fits how the engine serves: see the serving modes.
+    """
 
 
 class MissingHookError(ServingModeError):
     """The installed servicer has no readiness hook, so a reporter would never start; upgrade it.
+
+    What to do: upgrade the servicer, or switch reporting off.
 
     Attributes:
         package: The servicer's package.
@@ -113,7 +135,10 @@ class MissingHookError(ServingModeError):
 
 
 class SourceError(LoadReporterError):
-    """The engine's load could not be read on this attempt; the text becomes the report's `last_error`."""
+    """The engine's load could not be read on this attempt; the text becomes the report's `last_error`.
+
+    What to do: nothing in the engine; beside it, `loadmonitor-worker check` says which hop fails.
+    """
 
 
 class SourceUnavailableError(SourceError):
@@ -131,6 +156,8 @@ class SourceUnavailableError(SourceError):
 
 class InvalidSnapshotError(SourceError):
     """The source answered with a rank set that must not be reported; names the rank and the field.
+
+    What to do: mend the source; what `overshoot="clamp"` caps is reported all the same.
 
     Attributes:
         dp_rank: The rank at fault, or None when the set as a whole is.

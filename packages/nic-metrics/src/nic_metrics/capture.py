@@ -43,7 +43,10 @@ _DISPLAY = "0x03"
 
 
 class CaptureError(NicMetricsError):
-    """The directory for a captured tree can't be used."""
+    """The directory for a captured tree can't be used.
+
+    What to do: name a directory that is empty or doesn't exist.
+    """
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,10 @@ from enum import StrEnum
 
 
 class NicMetricsError(Exception):
-    """Base of every error that nic_metrics raises."""
+    """Base of every error that nic_metrics raises.
+
+    What to do: read the message, which names what was received and what is allowed.
+    """
 
 
 class ExpositionProblem(StrEnum):
@@ -30,6 +33,8 @@ class ExpositionProblem(StrEnum):
 
 class ExpositionError(NicMetricsError, ValueError):
     """A metrics text can't be read: what it would have said is unknown.
+
+    What to do: count what it would have said as unknown; `nic-metrics serving-load` shows where the text breaks.
 
     Attributes:
         problem: What is wrong with it.
@@ -74,6 +79,8 @@ class LinkRateProblem(StrEnum):
 class LinkRateError(NicMetricsError, ValueError):
     """A port's `rate` names no capacity; the port may be fine, but its utilisation can't be known.
 
+    What to do: count the link's capacity as unknown.
+
     Attributes:
         text: The text that was read.
         problem: Why it names no capacity.
@@ -95,7 +102,10 @@ class LinkRateError(NicMetricsError, ValueError):
 
 
 class MissingExtraError(NicMetricsError, ImportError):
-    """An optional dependency isn't installed."""
+    """An optional dependency isn't installed.
+
+    What to do: install the extra that the message names.
+    """
 
     def __init__(self, purpose: str, extra: str) -> None:
         """Give what it is needed for and the extra that brings it."""
@@ -109,7 +119,10 @@ class MissingExtraError(NicMetricsError, ImportError):
 
 
 class NicChoiceError(NicMetricsError, ValueError):
-    """What is to say which NIC transfers use can't be read, or says two things."""
+    """What is to say which NIC transfers use can't be read, or says two things.
+
+    What to do: mend the setting that the message names, or name the ports with `devices=`.
+    """
 
 
 class PciAddressError(NicMetricsError, ValueError):
@@ -199,6 +212,8 @@ class ScrapeProblem(StrEnum):
 
 class ScrapeError(NicMetricsError):
     """An address gave no metrics text: what it would have said is unknown.
+
+    What to do: count what it would have said as unknown, and ask again at the next turn.
 
     Attributes:
         problem: Why it gave none.

@@ -16,7 +16,10 @@ from pathlib import Path
 
 
 class P2PRegistryError(Exception):
-    """Base of every error that p2p_registry raises."""
+    """Base of every error that p2p_registry raises.
+
+    What to do: read the message, which names what was received, what is allowed and what to change.
+    """
 
 
 class InvalidIdentityError(P2PRegistryError, ValueError):
@@ -32,7 +35,10 @@ class SettingError(P2PRegistryError, ValueError):
 
 
 class CredentialFileError(P2PRegistryError):
-    """A certificate, key or token file can't be used; the message names setting and file, and shows nothing of what it holds."""
+    """A certificate, key or token file can't be used; the message names setting and file, and shows nothing of what it holds.
+
+    What to do: mend the file; a running server keeps what it read before.
+    """
 
     def __init__(self, setting: str, path: Path, why: str) -> None:
         """Name the setting, the file and what is wrong with it."""
@@ -40,15 +46,24 @@ class CredentialFileError(P2PRegistryError):
 
 
 class BindError(P2PRegistryError, OSError):
-    """An address can't be listened on; the message says why."""
+    """An address can't be listened on; the message says why.
+
+    What to do: choose another address, or end who holds this one.
+    """
 
 
 class InvalidBackendUrlError(P2PRegistryError, ValueError):
-    """A URL names no store; the message says what is allowed, and holds nothing of the URL that could be a password."""
+    """A URL names no store; the message says what is allowed, and holds nothing of the URL that could be a password.
+
+    What to do: write the URL as the message says.
+    """
 
 
 class MissingExtraError(P2PRegistryError, ImportError):
-    """A store was asked for whose optional dependency is absent; the message names the extra to install."""
+    """A store was asked for whose optional dependency is absent; the message names the extra to install.
+
+    What to do: install the extra that the message names.
+    """
 
     def __init__(self, feature: str, extra: str) -> None:
         """Name the store that was asked for and the extra that brings it."""
@@ -58,12 +73,21 @@ class MissingExtraError(P2PRegistryError, ImportError):
 
 
 class BackendError(P2PRegistryError):
-    """A store failed; raised by backends, and answered by the service as modelexpress' clients expect."""
+    """A store failed; raised by backends, and answered by the service as modelexpress' clients expect.
+
+    What to do: bring the store back; the service goes on answering, with refusals, until then.
+    """
 
 
 class RegistryUnreachableError(P2PRegistryError):
-    """A call to the registry failed; the message names gRPC's status and what the peer said."""
+    """A call to the registry failed; the message names gRPC's status and what the peer said.
+
+    What to do: try again later, or load the weights without a peer.
+    """
 
 
 class SourceGoneError(P2PRegistryError):
-    """A source that was listed can't be pulled from any more: try the next one."""
+    """A source that was listed can't be pulled from any more: try the next one.
+
+    What to do: try the next source of the listing.
+    """

@@ -10,9 +10,13 @@ class SourceStatus(IntEnum):
     """State of a worker as a source; the numbers are those of the wire."""
 
     UNKNOWN = 0
+    """It was never told."""
     INITIALIZING = 1
+    """It exists and isn't ready to be pulled from."""
     READY = 2
+    """It can be pulled from, as long as its heartbeats go on."""
     STALE = 3
+    """It fell silent, or said that it goes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 
 class SelectionError(Exception):
-    """Base of every error that p2p_selection raises."""
+    """Base of every error that p2p_selection raises.
+
+    What to do: read the message, which names what was received and what is allowed.
+    """
 
 
 class SettingError(SelectionError, ValueError):
@@ -33,7 +36,10 @@ class MalformedCandidateError(SelectionError, ValueError):
 
 
 class MetadataMissError(SelectionError):
-    """For a `pull` to raise when the source's metadata isn't there: the next source is tried, and no attempt is used up."""
+    """For a `pull` to raise when the source's metadata isn't there: the next source is tried, and no attempt is used up.
+
+    What to do: raise it in a `pull`; `attempt` goes on with the next source.
+    """
 
 
 class MetadataLookupError(MetadataMissError):
@@ -42,6 +48,8 @@ class MetadataLookupError(MetadataMissError):
 
 class NoSourceLeftError(SelectionError):
     """No source gave the weights.
+
+    What to do: load the weights from storage; `failures` says what each source did.
 
     Attributes:
         failures: Each source that was tried and the exception it ended with, in the order tried.

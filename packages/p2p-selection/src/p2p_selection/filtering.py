@@ -17,11 +17,17 @@ class DropReason(StrEnum):
     """Why a target can't use an entry of a list."""
 
     MALFORMED = "malformed"
+    """A field can't be read."""
     RANK = "rank"
+    """It has another rank than the target."""
     OWN = "own"
+    """It is the target itself, or an earlier process of it."""
     STATUS = "status"
+    """It doesn't say READY."""
     STALE = "stale"
+    """Its last heartbeat is too old, or undated."""
     ACCELERATOR = "accelerator"
+    """Its accelerator's weights don't suit the target's."""
 
 
 _CROSS = frozenset({"cuda", "xpu"})

@@ -71,6 +71,7 @@ class AttemptOutcome(StrEnum):
     """How an attempt to pull from a source ended."""
 
     SUCCESS = "success"
+    """The weights came from it."""
     METADATA_MISS = "metadata_miss"
     """There was nothing to pull: the source's metadata isn't there."""
     TRANSFER_RETRY = "transfer_retry"

@@ -12,9 +12,13 @@ class Fate(StrEnum):
     """What became of an entry of the list."""
 
     CHOSEN = "chosen"
+    """It is among those to try."""
     CANDIDATE = "candidate"
+    """It could be tried, and ranks below the limit."""
     COOLING = "cooling"
+    """It failed a moment ago and ranks behind the others."""
     DROPPED = "dropped"
+    """The target can't use it; the reason is a `DropReason`."""
 
 
 class Stage(StrEnum):

@@ -20,6 +20,8 @@ RouterLifecycleError
     ├── AuthenticationError    401 or 403: a key is missing, wrong, or not allowed to do this
     └── RouterUnsupported      what answers is no router that is known, or one that can't do this
 
+`dialects.UnknownRouterError` and the errors of `publication`, which draws its own tree, are RouterLifecycleErrors as well.
+
 `WorkerSpec` is a pydantic model: what it refuses is a `pydantic.ValidationError`, which carries the first error above for its
 `url`.
 """
@@ -38,7 +40,10 @@ OperationPhase: TypeAlias = Literal["submission", "activation", "reconciliation"
 
 
 class RouterLifecycleError(Exception):
-    """Base of every error that router_lifecycle raises."""
+    """Base of every error that router_lifecycle raises.
+
+    What to do: read the message, which names what was received, what is allowed and what to change.
+    """
 
 
 class InvalidWorkerURLError(RouterLifecycleError, ValueError):
@@ -78,6 +83,8 @@ class InvalidRouterURLError(RouterLifecycleError, ValueError):
 class TransportError(RouterLifecycleError):
     """A request has no answer.
 
+    What to do: submit again only when `maybe_sent` is False; otherwise look first.
+
     Attributes:
         maybe_sent: Whether the router can have got the request; False only when that is certain.
     """
@@ -90,6 +97,8 @@ class TransportError(RouterLifecycleError):
 
 class OperationError(RouterLifecycleError):
     """An operation did not end as asked. The message names router and worker and says what is known and what to do.
+
+    What to do: go on with `handle`, or submit again where `safe_to_resubmit` says so.
 
     Attributes:
         message: What happened.
@@ -149,7 +158,10 @@ class OperationError(RouterLifecycleError):
 
 
 class SubmissionRejected(OperationError):
-    """The router refused the submission with a definite answer; nothing was accepted. Mend the cause and submit again."""
+    """The router refused the submission with a definite answer; nothing was accepted. Mend the cause and submit again.
+
+    What to do: mend what the message names and submit again.
+    """
 
     advice = "nothing was accepted"
 
@@ -184,6 +196,8 @@ class RegistrationFailed(OperationError):
     """The router accepted the worker and then failed to activate it.
 
     `safe_to_resubmit` is False while the failed entry is still listed: remove it first.
+
+    What to do: submit again where `safe_to_resubmit` says so; otherwise remove the failed entry first.
     """
 
 
@@ -201,7 +215,10 @@ class OperationTimeout(OperationError, TimeoutError):
 
 
 class RemovalFailed(OperationError):
-    """The router refused or failed the removal."""
+    """The router refused or failed the removal.
+
+    What to do: remove it again; when it is refused again, read what the router says.
+    """
 
 
 class RemovalUnresolved(OperationError):
@@ -214,11 +231,17 @@ class RemovalUnresolved(OperationError):
 
 
 class UpdateFailed(OperationError):
-    """The router refused or failed the update."""
+    """The router refused or failed the update.
+
+    What to do: register the worker anew with the changed values, where the router can't change them.
+    """
 
 
 class IdentityConflict(OperationError):
-    """What the router has under this URL or id is not what was meant, or somebody else is working on it."""
+    """What the router has under this URL or id is not what was meant, or somebody else is working on it.
+
+    What to do: find out who else registers under this URL before anything is submitted or removed.
+    """
 
 
 class AuthenticationError(OperationError):
@@ -228,4 +251,7 @@ class AuthenticationError(OperationError):
 
 
 class RouterUnsupported(OperationError):
-    """What answers is no router that is known, or one that can't do what was asked."""
+    """What answers is no router that is known, or one that can't do what was asked.
+
+    What to do: check the router's address; `router-lifecycle doctor` prints what it speaks.
+    """

@@ -15,14 +15,23 @@ class Phase(StrEnum):
     """How far a registration has come, as far as this client knows."""
 
     NEW = "new"
+    """Nothing was sent."""
     SUBMISSION_UNKNOWN = "submission_unknown"
+    """It was sent, and whether it was accepted isn't known."""
     ACCEPTED = "accepted"
+    """The router took it and hasn't finished."""
     ACTIVE = "active"
+    """It is routable, or was when it was last looked at."""
     FAILED = "failed"
+    """The router gave it up."""
     LOST = "lost"
+    """The router took it and no longer knows of it."""
     REMOVING = "removing"
+    """Its removal was submitted."""
     REMOVED = "removed"
+    """It is gone, and nothing can bring it back."""
     UNRESOLVED = "unresolved"
+    """It isn't listed, and may still come back."""
 
 
 class RegistrationHandle(BaseModel, validate_assignment=True):
@@ -176,18 +185,22 @@ class ReconciledState(StrEnum):
     """What became of a submission."""
 
     ACTIVE = "active"
+    """Routable."""
     PENDING = "pending"
+    """Accepted: wait for it."""
     FAILED = "failed"
+    """Accepted, and it failed."""
     ABSENT = "absent"
+    """The router does not have it and is not working on it."""
     UNRESOLVED = "unresolved"
+    """None of these could be shown."""
 
 
 class Reconciliation(BaseModel, frozen=True):
     """What a router's answers say of a submission whose outcome was unknown.
 
     Attributes:
-        state: `active`: routable. `pending`: accepted, wait for it. `failed`: accepted, and it failed. `absent`: the router does
-            not have it and is not working on it. `unresolved`: none of these could be shown.
+        state: What is known.
         handle: Brought up to date: with an id where one was found, and back to `new` when absent.
         worker: As listed, when active; else None.
         observation: The last look.

@@ -15,8 +15,11 @@ class RecordState(StrEnum):
     """What the router answered about one worker."""
 
     PRESENT = "present"
+    """It has the worker."""
     ABSENT = "absent"
+    """It knows no such worker."""
     UNREAD = "unread"
+    """It gave no answer that says either."""
 
 
 class Observation(BaseModel, frozen=True):

@@ -11,14 +11,18 @@ from router_lifecycle.dialects.smg import SmgDialect
 from router_lifecycle.dialects.sync import SyncDialect
 from router_lifecycle.dialects.url import UrlDialect
 from router_lifecycle.dialects.uuid import UuidDialect
+from router_lifecycle.errors import RouterLifecycleError
 from router_lifecycle.exchange import Answer, Request
 
 _ASK_FOR_NO_UUID = Request("GET", "/workers/not-a-uuid")
 _ASK_FOR_NO_ROUTE = Request("GET", "/router-lifecycle-probe")
 
 
-class UnknownRouterError(Exception):
-    """The answers fit no router that is known; the last of them is the message."""
+class UnknownRouterError(RouterLifecycleError):
+    """The answers fit no router that is known; the last of them is the message.
+
+    What to do: check the address: it isn't the one of a router, or of one that isn't known here.
+    """
 
 
 def probe() -> Generator[Request, Answer, Dialect]:

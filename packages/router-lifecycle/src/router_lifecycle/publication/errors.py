@@ -20,15 +20,23 @@ class PublicationError(RouterLifecycleError):
 
 
 class GateError(PublicationError, ValueError):
-    """A generation or a model can't be treated as asked; the gate is as it was."""
+    """A generation or a model can't be treated as asked; the gate is as it was.
+
+    What to do: ask the gate's `table()` what it holds, and mend the caller.
+    """
 
 
 class EngineStateError(PublicationError):
-    """An engine isn't in a state for what was asked."""
+    """An engine isn't in a state for what was asked.
+
+    What to do: look at the engine's state first; nothing was done.
+    """
 
 
 class URLUnresolvedError(PublicationError):
     """An engine came up on a URL that the router may still route for an earlier one; it was stopped again.
+
+    What to do: let the launcher keep to `avoid_urls`, or resolve the removal first.
 
     Attributes:
         engine_id: The engine.
@@ -52,6 +60,8 @@ class URLUnresolvedError(PublicationError):
 class EngineStopError(PublicationError):
     """The processes of an engine could not be stopped, not even by force; its URL isn't used again.
 
+    What to do: end its processes by hand.
+
     Attributes:
         engine_id: The engine.
     """
@@ -68,6 +78,8 @@ class EngineStopError(PublicationError):
 
 class StaleWeightError(PublicationError):
     """A response doesn't prove that it was made with published weights: don't train on it.
+
+    What to do: throw the response away, and look at how its engine came to serve these weights.
 
     Attributes:
         model: The model, by its name.
