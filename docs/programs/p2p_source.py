@@ -28,6 +28,8 @@ from p2p_registry.wire import SourceStatus, WorkerMetadata
 
 DEVICE = "mlx5_0"
 LINK_BYTES_PER_SECOND = 50e9
+_BROKEN_OFF = ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError
+"""How a connection's handler ends early: by the peer, or, the last one, by the end of the process."""
 CHUNKS = 10
 """Pieces in which a pull is sent; the pauses between them bound its rate."""
 
@@ -127,7 +129,7 @@ class Pulls:
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer one puller."""
-        with suppress(ConnectionError, asyncio.IncompleteReadError):
+        with suppress(*_BROKEN_OFF):
             wanted = json.loads(await reader.readuntil(b"\n"))
             if wanted["worker_id"] != self._config.worker_id:
                 # Another process had this port before, and its record is still listed.
@@ -293,7 +295,7 @@ class Source:
         await self._channel.close()
 
     async def _engine(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(ConnectionError, asyncio.IncompleteReadError):
+        with suppress(*_BROKEN_OFF):
             await reader.readuntil(b"\r\n\r\n")
             body = b"# an engine that is still loading\n"
             if self.usage is not None:

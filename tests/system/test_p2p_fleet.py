@@ -180,6 +180,8 @@ async def test_a_scale_up_pulls_from_the_idle_and_within_the_bounds(system: Syst
         async with system.same_story(policy, reports):
             reports += await fleet.all_pullers("pull", pullers, policy=policy, weight=weight)
         assert_within(wave, policy, reports, decode, prefill)
+        shown = [loads(told["text"]) for told in await fleet.all_pullers("metrics", pullers)]
+        assert shown == [report["listed"] for report in reports]
         for report in reports:
             assert report["listed"].keys() == {*prefill, *decode}
             assert report["order"] == expected_order(report, policy, weight)[: len(report["order"])]
