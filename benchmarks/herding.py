@@ -7,7 +7,6 @@ other, and pull from the first of their order. random, rendezvous_hash and load_
 
     uv run python benchmarks/herding.py                     # 8 to 4,096 pullers, 4 to 512 sources, a few minutes
     uv run python benchmarks/herding.py --short             # the small half, seconds
-    uv run python benchmarks/herding.py --plots docs        # and draw docs/herding-*.svg
 
 - makespan: seconds until the last pull ends, over the least that any order could reach (all free capacity busy throughout).
 - worst: pulls from the most pulled-from source, over its fair part by free capacity, max(1 - load, 0.1).
@@ -19,8 +18,6 @@ import heapq
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import log10
-from pathlib import Path
 from random import Random
 
 from p2p_selection import (
@@ -41,13 +38,6 @@ WORK = 4.0  # NIC seconds of one pull
 FASTEST = 0.5  # part of a NIC that one pull can use
 HEARTBEAT_SECONDS = 30
 ARRIVAL_SECONDS = 10
-COLOURS = {
-    "random": "#8a8a8a",
-    "rendezvous_hash": "#1f77b4",
-    "load_aware": "#d62728",
-    "bounded_load": "#ff9f1c",
-    "spread": "#2a9d3a",
-}
 
 
 @dataclass
@@ -145,68 +135,18 @@ def changed(selector: SourceSelector, published: Sequence[Candidate], rng: Rando
     return sum(selector.top(noisy, t, 1)[0].worker_id != old for t, old in zip(targets, first, strict=True)) / 256
 
 
-def plot(title: str, outcomes: Sequence[Outcome], values: Sequence[float]) -> str:
-    """Return a chart of a value by the number of pullers, a line a policy, both axes logarithmic."""
-    pullers = sorted({outcome.pullers for outcome in outcomes})
-    highest = max(values)
-    decades = 1
-    while 10**decades < highest:
-        decades += 1
-    left, top, width, height = 60, 40, 420, 240
-
-    def spot(number: int, value: float) -> str:
-        x = left + width * pullers.index(number) / (len(pullers) - 1)
-        y = top + height * (1 - log10(max(value, 1.0)) / decades)
-        return f"{x:.1f},{y:.1f}"
-
-    parts = [
-        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 330" font-family="sans-serif" font-size="12">',
-        '<rect width="640" height="330" fill="white"/>',
-        f'<text x="{left}" y="22" font-size="14">{title}</text>',
-    ]
-    for decade in range(decades + 1):
-        y = top + height * (1 - decade / decades)
-        parts.append(f'<path d="M{left} {y:.1f}h{width}" stroke="#ddd"/>')
-        parts.append(f'<text x="{left - 8}" y="{y + 4:.1f}" text-anchor="end">{10**decade}</text>')
-    for place, number in enumerate(pullers):
-        x = left + width * place / (len(pullers) - 1)
-        parts.append(f'<text x="{x:.1f}" y="{top + height + 18}" text-anchor="middle">{number:,}</text>')
-    parts.append(f'<text x="{left + width / 2}" y="{top + height + 38}" text-anchor="middle">pullers</text>')
-    for row, (policy, colour) in enumerate(COLOURS.items()):
-        rows = [(o.pullers, value) for o, value in zip(outcomes, values, strict=True) if o.policy == policy]
-        line = " ".join(spot(number, value) for number, value in rows)
-        parts.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="2"/>')
-        parts.append(f'<rect x="500" y="{top + 22 * row}" width="14" height="4" fill="{colour}"/>')
-        parts.append(f'<text x="520" y="{top + 6 + 22 * row}">{policy}</text>')
-    return "\n".join([*parts, "</svg>", ""])
-
-
 def main() -> None:
-    """Print the table, and draw it where that is asked for."""
+    """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--short", action="store_true", help="up to 512 pullers and 32 sources")
-    parser.add_argument("--plots", type=Path, help="folder to draw into")
     arguments = parser.parse_args()
-    outcomes = []
     print(f"{'pullers':>7}{'sources':>9}  {'policy':<16}{'makespan':>9}{'worst':>8}{'churn':>8}")
     for count in SOURCES[:2] if arguments.short else SOURCES:
         for pullers in PULLERS[:3] if arguments.short else PULLERS:
             for selector in policies():
                 outcome = simulate(selector, pullers, count)
-                outcomes.append(outcome)
                 figures = f"{outcome.makespan:>9.2f}{outcome.worst:>8.1f}{outcome.churn:>8.0%}"
                 print(f"{pullers:>7}{count:>9}  {outcome.policy:<16}{figures}", flush=True)
-    if arguments.plots is not None:
-        shown = [outcome for outcome in outcomes if outcome.sources == SOURCES[1]]
-        for name, title, values in (
-            ("makespan", "Makespan over the least possible, 32 sources", [outcome.makespan for outcome in shown]),
-            (
-                "worst",
-                "Pulls from the worst source over its fair part, 32 sources",
-                [outcome.worst for outcome in shown],
-            ),
-        ):
-            (arguments.plots / f"herding-{name}.svg").write_text(plot(title, shown, values))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Check what starting costs: which modules an import brings along, and how long each command takes to say its version and its help.
+"""Check what starting costs: imports bring along only what a package declares, and commands say their version and help in time.
 
 Times are the processor's, above those of the interpreter's own start, and the least of several runs: starting waits for nothing, so an
 idle machine takes as long by the clock, and a busy one may be asked too.
@@ -9,40 +9,60 @@ import subprocess
 import sys
 import sysconfig
 import tomllib
+from importlib import metadata
 from pathlib import Path
 
-from workspace import ROOT, packages, report
+from packaging.requirements import Requirement
+
+from workspace import ROOT, Package, packages, report
 
 VERSION_BUDGET_MS = 150.0
 HELP_BUDGET_MS = 400.0
 RUNS = 10
 
-STANDARD_LIBRARY_ONLY = ("nic_metrics", "p2p_selection", "loadmonitor_worker")
-FORBIDDEN = {
-    "router_lifecycle": {"grpc", "google"},
-    "loadmonitor_proto": {"grpc"},
-    "loadmonitor_router": {"httpx", "cyclopts", "rich", "prometheus_client", "lightkube", "dns"},
-    "p2p_registry": {"cyclopts", "prometheus_client", "lightkube", "redis"},
-}
-"""What an import must not bring along, beyond what a package doesn't declare: that of its extras, and of the other systems."""
+NEVER = {"router_lifecycle": {"grpc", "google"}}
+"""What an import must not bring along by way of others either."""
 
 LOADED = """
 import sys
-before = set(sys.modules)
+asked, before = set(), set(sys.modules)
+
+class Asked:
+    def find_spec(name, path=None, target=None):
+        frame = sys._getframe(1)
+        while frame.f_globals.get("__name__", "").startswith("importlib"):
+            frame = frame.f_back
+        if frame.f_globals.get("__name__", "").partition(".")[0] == "{package}":
+            asked.add(name.partition(".")[0])
+
+sys.meta_path.insert(0, Asked)
 import {package}
-print(*sorted({{name.partition(".")[0] for name in set(sys.modules) - before}} - set(sys.stdlib_module_names)))
+for name in {package}.__all__:
+    getattr({package}, name)  # many are imported only when they are asked for
+own = {{*sys.stdlib_module_names, "{package}"}}
+print(*sorted(asked - own))
+print(*sorted({{name.partition(".")[0] for name in set(sys.modules) - before}} - own))
 """
+"""Imports a package and every public name; prints what its own modules import, and then all that comes along."""
+
+
+def required(package: Package) -> set[str]:
+    """Return the distributions that a package requires without extras."""
+    wanted = map(Requirement, metadata.requires(package.name) or ())
+    return {each.name for each in wanted if each.marker is None or each.marker.evaluate({"extra": ""})}
 
 
 def import_faults() -> list[str]:
-    """Return each package whose import brings along what it shouldn't."""
+    """Return each package whose public names import what the package doesn't require without extras, or bring along what it never may."""
     found = []
+    distributions = {**metadata.packages_distributions(), **{each.import_name: [each.name] for each in packages()}}
     for package in packages():
         name = package.import_name
         program = LOADED.format(package=name)
         ran = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, encoding="utf-8")
-        loaded = set(ran.stdout.split()) - {name}
-        unwanted = loaded if name in STANDARD_LIBRARY_ONLY else loaded & FORBIDDEN.get(name, set())
+        asked, loaded = (set(line.split()) for line in ran.stdout.splitlines())
+        unwanted = {each for each in asked if not required(package) & set(distributions.get(each, ()))}
+        unwanted |= loaded & NEVER.get(name, set())
         print(f"import {name:20} brings along {', '.join(sorted(loaded)) or 'the standard library only'}")
         found += [f"import {name} brings along {each}" for each in sorted(unwanted)]
     return found

@@ -31,7 +31,8 @@ def content_faults(package: Package, wheel: Path) -> list[str]:
     """Tell what is missing from a wheel, or should not be in it."""
     archive = zipfile.ZipFile(wheel)
     names = archive.namelist()
-    wanted = [f"{package.import_name}/py.typed"]
+    described = "-".join(wheel.name.split("-")[:2]) + ".dist-info"
+    wanted = [f"{package.import_name}/py.typed", f"{described}/licenses/LICENSE"]
     source = ROOT / package.folder / "proto"
     wanted += [f"{package.import_name}/proto/{file.relative_to(source)}" for file in source.glob("**/*.proto")]
     for name in names:

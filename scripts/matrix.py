@@ -152,15 +152,18 @@ def table(results: list[Result], expected: dict[str, str]) -> str:
 def main() -> None:
     """Run the cells, print each as it ends, and fail when one isn't as it should be."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--long", action="store_true", help="on every interpreter found, not on this one alone")
+    parser.add_argument(
+        "--long",
+        action="store_true",
+        help="on every interpreter found, not on this one alone, and each protobuf beside the oldest of the others too",
+    )
     parser.add_argument("--write", action="store_true", help="write docs/compatibility.md too; with --long")
     parser.add_argument("--only", default="", help="cells whose name contains this")
     arguments = parser.parse_args()
     found = interpreters()
     here = f"{sys.version_info[0]}.{sys.version_info[1]}"
-    chosen = [
-        cell for cell in cells(found if arguments.long else {here: sys.executable}) if arguments.only in cell.name
-    ]
+    pythons = found if arguments.long else {here: sys.executable}
+    chosen = [cell for cell in cells(pythons, long=arguments.long) if arguments.only in cell.name]
     expected = {cell["name"]: cell["reason"] for cell in tomllib.loads(UNRESOLVABLE.read_text()).get("cell", [])}
     print(f"interpreters found: {', '.join(found)}; {len(chosen)} cells")
     results: list[Result] = []

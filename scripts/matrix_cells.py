@@ -99,11 +99,12 @@ def _asks_for(package: Package, other: Package) -> bool:
     return any(each.startswith(other.name) for each in (*dependencies, *itertools.chain(*extras.values())))
 
 
-def cells(pythons: dict[str, str]) -> Iterator[Cell]:
+def cells(pythons: dict[str, str], *, long: bool) -> Iterator[Cell]:
     """Yield the matrix.
 
     Args:
         pythons: The interpreters by version, such as 3.12.
+        long: Whether each protobuf is also tried beside the oldest of everything else.
     """
     members = tuple(packages())
     for version, python in pythons.items():
@@ -117,11 +118,15 @@ def cells(pythons: dict[str, str]) -> Iterator[Cell]:
             age = "oldest" if lowest else "newest"
             yield Cell(f"all packages, {age}, Python {version}", python, members, every_extra=True, lowest=lowest)
         speaking = tuple(package for package in members if package.name in ON_PROTOBUF)
-        for protobuf, implementation in itertools.product(PROTOBUFS, PROTOBUF_IMPLEMENTATIONS):
+        for lowest, protobuf, implementation in itertools.product(
+            (True, False) if long else (False,), PROTOBUFS, PROTOBUF_IMPLEMENTATIONS
+        ):
+            age = "oldest" if lowest else "newest"
             yield Cell(
-                f"protobuf {protobuf}, {implementation}, Python {version}",
+                f"protobuf {protobuf}, {implementation}, {age}, Python {version}",
                 python,
                 speaking,
+                lowest=lowest,
                 requirements=(f"protobuf=={protobuf}",),
                 environment={"PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION": implementation},
             )

@@ -1,8 +1,23 @@
 #!/usr/bin/env bash
 # What a newcomer does: a clone in an empty folder, an empty home, a fresh virtual environment, then the README's commands as they
-# stand there and every quick start. Prints how long each takes. --without-tests leaves out the README's second command.
+# stand there and every quick start. Prints how long each takes. --without-tests leaves out the README's second command; --print
+# prints what would be run, and runs nothing.
 set -euo pipefail
 source=$(cd "$(dirname "$0")/.." && pwd)
+
+plan() {
+    # From a tree: the README's two lines that begin with the set-up, without prompt and comment, and between them the quick starts.
+    local commands program
+    mapfile -t commands < <(sed -n '/^```/,/^```$/ s/^\(\$ \)\{0,1\}\(pip install uv && .*\)$/\2/p' "$1/README.md" | sed 's/  *#.*$//')
+    [ "${#commands[@]}" -eq 2 ] || { echo "the README has ${#commands[@]} commands of set-up, not two" >&2; return 1; }
+    echo "${commands[0]}"
+    for program in "$1"/docs/quick-starts/*.py; do
+        echo "uv run --quiet python -W error docs/quick-starts/${program##*/}"
+    done
+    [ "${2:-}" = --without-tests ] || echo "${commands[1]}"
+}
+
+[ "${1:-}" != --print ] || { plan "$source"; exit; }
 place=$(mktemp -d)
 trap 'rm -rf "$place"' EXIT
 
@@ -23,10 +38,6 @@ clean() { env -i PATH="$place/venv/bin:$PATH" HOME="$place/home" LANG=C.UTF-8 TE
 timed "clone" git clone --quiet "$source" "$place/clone"
 cd "$place/clone"
 timed "virtual environment" python3 -m venv "$place/venv"
-mapfile -t commands < <(sed -n 's/^\(pip install uv && .*[^ ]\)  *#.*$/\1/p' README.md)
-[ "${#commands[@]}" -eq 2 ] || { echo "the README has ${#commands[@]} commands of set-up, not two"; exit 1; }
-timed "${commands[0]}" clean bash -c "${commands[0]}"
-for program in docs/quick-starts/*.py; do
-    timed "$program" clean uv run --quiet python -W error "$program"
-done
-[ "${1:-}" = --without-tests ] || timed "${commands[1]}" clean bash -c "${commands[1]}"
+steps=$(plan . "${1:-}")
+# Not from standard input, which the commands may read.
+while IFS= read -r step <&3; do timed "$step" clean bash -c "$step"; done 3<<< "$steps"

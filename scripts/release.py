@@ -1,6 +1,6 @@
 """Release one package: `uv run python scripts/release.py DIST first|patch|minor|major`.
 
-In order, and nothing is kept when a step fails: the interface against the last release, the changelog, the bounds of dependents, the
+In order, and nothing is kept when a step fails: interface and wire against the last release, the changelog, the bounds of dependents, the
 build, the wheel's content, the wheel in an empty environment where its quick start runs, one commit, the tag DIST-vX.Y.Z. Nothing is
 published from here: pushing the tag starts .github/workflows/release.yml.
 """
@@ -14,6 +14,7 @@ import tempfile
 from pathlib import Path
 
 import check_api
+import check_wire
 import matrix
 from check_wheels import content_faults
 from matrix_cells import Cell
@@ -51,7 +52,7 @@ def judged_breaks(package: Package, version: Version, bump: Bump, interface: Pat
     Raises:
         ReleaseError: There is one without a waiver, or the bump doesn't tell users of one.
     """
-    if wrong := check_api.faults(package, interface):
+    if wrong := [*check_api.faults(package, interface), *check_wire.breaks(ROOT / package.folder)]:
         raise ReleaseError("\n".join(wrong))
     breaks = check_api.waivers(package)
     if breaks and not version.may_break(bump):
@@ -70,8 +71,7 @@ def write_texts(package: Package, version: Version, breaks: dict[str, str], inte
     today = dt.datetime.now(dt.UTC).date().isoformat()
     changelog.write_text(released_changelog(changelog.read_text(), version, today, breaks))
     check_api.write(package, interface)
-    for source in (folder / "proto").glob("*"):
-        shutil.copytree(source, folder / "baseline" / source.name, dirs_exist_ok=True)
+    check_wire.write(folder)
     for other in packages():
         theirs, news = ROOT / other.folder / "pyproject.toml", ROOT / other.folder / "CHANGELOG.md"
         moved = with_bound(theirs.read_text(), package.name, version)

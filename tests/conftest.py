@@ -1,17 +1,12 @@
-"""Tests whose outcomes stand in a table of a document, such as docs/faults.md, and environments of other projects' releases."""
+"""Tests whose outcomes stand in a table of a document, such as docs/faults.md."""
 
-import os
-import shutil
-import subprocess
-from collections.abc import Generator, Iterator
-from pathlib import Path
+from collections.abc import Generator
 
 import case as faults
 import pytest
 import scenarios as routers
 from outcome_table import OutcomeCase
 
-MODELEXPRESS = "0.7.0"
 _cases = pytest.StashKey[list[OutcomeCase]]()
 _NAMES = {faults.TABLE: faults.named, routers.TABLE: routers.named}
 
@@ -53,26 +48,3 @@ def pytest_runtest_call(item: pytest.Function) -> Generator[None, object, object
             was = case.table.recorded(case.table.document.read_text()).get(case.name)
             assert case.table.stable(case.rows()) == was, f"run: uv run python {case.table.script}"
     return result
-
-
-@pytest.fixture(scope="session")
-def modelexpress_python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The Python of an environment that holds the released wheel of modelexpress, and nothing of ours."""
-    environment = tmp_path_factory.mktemp("modelexpress") / "environment"
-    uv = os.environ.get("UV", "uv")
-    python = environment / "bin" / "python"
-    subprocess.run(
-        [uv, "venv", "--quiet", "--no-project", "--python", ">=3.11,<3.13", environment], check=True, timeout=240
-    )
-    requirements = [
-        f"modelexpress=={MODELEXPRESS}",
-        "protobuf>=6.33,<7",
-        "grpcio",
-        "typing-extensions",
-        "prometheus-client",
-    ]
-    subprocess.run(
-        [uv, "pip", "install", "--quiet", "--no-deps", "--python", python, *requirements], check=True, timeout=240
-    )
-    yield python
-    shutil.rmtree(environment)

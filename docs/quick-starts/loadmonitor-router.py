@@ -14,9 +14,9 @@ async def main() -> None:
         await stream.acknowledge()
         await stream.report(wire_report(1))
         async for snapshot in monitor.changes():
-            for url, load in snapshot.workers.items():
-                print(url, load.freshness, load.reason, load.aggregate)
-            if snapshot.fresh_load("http://10.0.0.1:30000"):
+            load = snapshot.workers["http://10.0.0.1:30000"]
+            print(load.freshness, load.reason, load.aggregate and load.aggregate.num_waiting_reqs)
+            if load.aggregate:
                 return
 
 

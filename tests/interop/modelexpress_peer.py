@@ -1,6 +1,6 @@
 """modelexpress' own client, publisher and puller at the registry whose address is the argument.
 
-Runs in the environment of the released wheel. The first line says what it runs; then follow pairs of a step and what it found, each a
+Runs in the environment of the released wheel, after the preamble of `modelexpress_wheel.py`. The first line says what it runs; then follow pairs of a step and what it found, each a
 line of JSON. Where a step is `lose`, it waits for a line from the test, which has made the registry lose everything by then.
 """
 
@@ -12,16 +12,12 @@ import time
 import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).parent))
-import modelexpress_stand_ins
 
 WAIT_SECONDS = 20
 BEAT_SECONDS = 0.05
 
-modelexpress_stand_ins.install()
+say_what_runs: Any = globals()["say_what_runs"]
 pb2: Any = importlib.import_module("modelexpress.p2p_pb2")
 client_module: Any = importlib.import_module("modelexpress.client")
 publisher_module: Any = importlib.import_module("modelexpress.metadata.publisher")
@@ -82,6 +78,17 @@ def until(found: Callable[[], Any], wanted: Callable[[Any], bool]) -> Any:
     while not wanted(value := found()) and time.monotonic() < end:
         time.sleep(BEAT_SECONDS)
     return value
+
+
+def our_messages() -> None:
+    """Read its messages by ours, in the one process that has both."""
+    ours: Any = importlib.import_module("p2p_registry.wire")
+    for sent in (identity("m"), worker(), pb2.UpdateStatusRequest(source_load=0.0), pb2.UpdateStatusRequest()):
+        content = sent.SerializeToString()
+        kind = getattr(ours, type(sent).__name__)
+        assert kind is not type(sent)
+        assert kind.FromString(content).SerializeToString() == content
+    tell("our messages", [kind.FromString(b"").HasField("source_load"), ours.POOL is not pb2.DESCRIPTOR.pool])
 
 
 def plain_calls() -> None:
@@ -191,7 +198,8 @@ def its_selector() -> None:
     )
 
 
-modelexpress_stand_ins.tell(MODULES)
+say_what_runs(*MODULES)
+our_messages()
 plain_calls()
 its_publisher()
 its_whole_path()

@@ -10,8 +10,9 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from asyncio import StreamReader, StreamWriter, create_subprocess_exec
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,7 @@ def answer(commands):
 
 sys.meta_path.insert(0, Finder())
 """
-"""What a program begins with; it calls `say_what_runs` after its imports, and `answer` at its end."""
+"""What a program begins with; it calls `say_what_runs` after its imports. One that is run for a command calls `answer` at its end."""
 
 
 class Modelexpress:
@@ -75,23 +76,49 @@ class Modelexpress:
 
     def run(self, command: str, arguments: dict[str, Any], **variables: str) -> Any:
         """Run a command of the program and return what it found; what it ran has been checked and printed."""
-        environ = {name: value for name, value in os.environ.items() if not name.startswith(("MX_", "UCX_"))}
         ended = subprocess.run(
-            [self._environment / "bin" / "python", "-I", "-c", PREAMBLE + self._program, command],
+            self._command(command),
             input=json.dumps(arguments),
             stdout=subprocess.PIPE,
             text=True,
             check=True,
-            env=environ | variables,
+            env=_environ(variables),
             timeout=240,
         )
         first, last = ended.stdout.splitlines()
-        sys.stdout.write(first + "\n")
+        self._check(first)
+        return json.loads(last)
+
+    @asynccontextmanager
+    async def talk(self, argument: str, **variables: str) -> AsyncIterator[tuple[StreamReader, StreamWriter]]:
+        """Run the program with an argument, to read what it says and to write to it; what it runs has been checked and printed."""
+        process = await create_subprocess_exec(
+            *self._command(argument), stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=_environ(variables)
+        )
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            self._check((await process.stdout.readline()).decode())
+            yield process.stdout, process.stdin
+        finally:
+            if process.returncode is None:
+                process.kill()
+            await process.communicate()
+
+    def _command(self, argument: str) -> list[str]:
+        return [str(self._environment / "bin" / "python"), "-I", "-c", PREAMBLE + self._program, argument]
+
+    def _check(self, first: str) -> None:
+        sys.stdout.write(f"{first.rstrip()}\n")
         ran = json.loads(first)
         assert (ran["modelexpress"], ran["stand_ins"]) == (VERSION, self._stand_ins)
         for file in ran["files"].values():
             assert "site-packages" in Path(file).relative_to(self._environment).parts
-        return json.loads(last)
+
+
+def _environ(variables: dict[str, str]) -> dict[str, str]:
+    ours = ("MODEL_EXPRESS_", "MX_", "UCX_")
+    return {name: value for name, value in os.environ.items() if not name.startswith(ours)} | variables
 
 
 @contextmanager

@@ -1,34 +1,30 @@
 """modelexpress' own client, publisher and puller, from the released wheel, against our registry on each of its stores."""
 
-import asyncio
 import json
-import os
-import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from kubernetes_api import NAMESPACE, kubernetes_api
+from lightkube import KubeConfig
+from modelexpress_wheel import Modelexpress, modelexpress_of
 from redis_server import RedisServer
 
 from p2p_registry import Backend, MemoryBackend, SourceIdentity, mx_source_id, open_backend
 from p2p_registry.identity import BackendFramework
+from p2p_registry.kubernetes import KubernetesBackend
+from p2p_registry.kubernetes._lightkube import LightkubeApi
+from p2p_registry.kubernetes.crd import custom_resource_definition
 from p2p_registry.serving import RegistryServer, ServerConfig
 
 # The first test of a fresh machine downloads wheels of 20 MB.
 pytestmark = pytest.mark.timeout(300)
 
 PEER = Path(__file__).with_name("modelexpress_peer.py")
-MODULES = {
-    "modelexpress.client",
-    "modelexpress.load_strategy.rdma_strategy",
-    "modelexpress.metadata.publish",
-    "modelexpress.metadata.publisher",
-    "modelexpress.metadata.source_id",
-    "modelexpress.p2p_pb2",
-    "modelexpress.source_selection",
-}
+SOURCE = Path(__file__).parents[2] / "packages" / "p2p-registry" / "src"
+STAND_INS = ["huggingface_hub", "huggingface_hub.constants", "torch", "torch.nn"]
 
 
 @asynccontextmanager
@@ -44,7 +40,27 @@ async def redis() -> AsyncIterator[Backend]:
         await backend.aclose()
 
 
-BACKENDS: dict[str, Callable[[], AbstractAsyncContextManager[Backend]]] = {"memory": memory, "redis": redis}
+@asynccontextmanager
+async def kubernetes() -> AsyncIterator[Backend]:
+    async with kubernetes_api(custom_resource_definition()) as api:
+        backend = KubernetesBackend(LightkubeApi(NAMESPACE, config=KubeConfig.from_dict(api.kubeconfig())), NAMESPACE)
+        yield backend
+        await backend.aclose()
+
+
+BACKENDS: dict[str, Callable[[], AbstractAsyncContextManager[Backend]]] = {
+    "memory": memory,
+    "redis": redis,
+    "kubernetes": kubernetes,
+}
+
+
+@pytest.fixture(scope="module")
+def modelexpress(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Modelexpress]:
+    directory = tmp_path_factory.mktemp("modelexpress")
+    program = f"sys.path.append({str(SOURCE)!r})\n{PEER.read_text()}"
+    with modelexpress_of(directory, program, STAND_INS, also=["prometheus-client"]) as found:
+        yield found
 
 
 async def lose_everything(backend: Backend) -> None:
@@ -52,55 +68,34 @@ async def lose_everything(backend: Backend) -> None:
         assert await backend.remove(summary.key.source_id, summary.key.worker_id, 2**53)
 
 
-async def play(python: Path, backend: Backend) -> dict[str, Any]:
+async def play(modelexpress: Modelexpress, backend: Backend) -> dict[str, Any]:
     """Let the peer play against a registry on `backend`, and return what it found by step."""
-    environ = {name: value for name, value in os.environ.items() if not name.startswith(("MX_", "MODEL_EXPRESS_"))}
-    environ |= {
+    variables = {
         "MX_P2P_SOURCE_SELECTOR": "load_aware",
         "MX_P2P_METADATA": "0",
         "MX_HEARTBEAT_INTERVAL_SECS": "1",
         "MX_WORKER_HOST": "127.0.0.1",
     }
     found: dict[str, Any] = {}
-    async with RegistryServer(backend, ServerConfig(listen="127.0.0.1:0")) as server:
-        peer = await asyncio.create_subprocess_exec(
-            python,
-            "-I",
-            PEER,
-            server.address,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            env=environ,
-        )
-        assert peer.stdin is not None
-        assert peer.stdout is not None
-        try:
-            ran = json.loads(await peer.stdout.readline())
-            sys.stdout.write(f"{ran}\n")
-            assert ran["modelexpress"] == "0.7.0"
-            assert ran["stand_ins"] == ["huggingface_hub", "huggingface_hub.constants", "torch", "torch.nn"]
-            assert set(ran["files"]) == MODULES
-            for file in ran["files"].values():
-                assert "site-packages" in Path(file).relative_to(python.parents[1]).parts
-            async for line in peer.stdout:
-                step, value = json.loads(line)
-                found[step] = value
-                if step == "lose":
-                    await lose_everything(backend)
-                    peer.stdin.write(b"\n")
-        finally:
-            if peer.returncode is None:
-                peer.kill()
-            await peer.communicate()
+    async with (
+        RegistryServer(backend, ServerConfig(listen="127.0.0.1:0")) as server,
+        modelexpress.talk(server.address, **variables) as (said, heard),
+    ):
+        async for line in said:
+            step, value = json.loads(line)
+            found[step] = value
+            if step == "lose":
+                await lose_everything(backend)
+                heard.write(b"\n")
     return found
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 async def test_modelexpress_publishes_beats_lists_and_pulls_at_our_registry(
-    backend: str, modelexpress_python: Path
+    backend: str, modelexpress: Modelexpress
 ) -> None:
     async with BACKENDS[backend]() as store:
-        found = await play(modelexpress_python, store)
+        found = await play(modelexpress, store)
     source_id = mx_source_id(
         SourceIdentity(
             model_name="plain",
@@ -112,6 +107,7 @@ async def test_modelexpress_publishes_beats_lists_and_pulls_at_our_registry(
     )
     policy, ranked, expected = found.pop("ranked")
     assert found == {
+        "our messages": [False, True],
         "published": [source_id, source_id],
         # It publishes without a state, so nobody is shown it before its first heartbeat.
         "before the first heartbeat": {},

@@ -8,7 +8,8 @@ from matrix import UNRESOLVABLE, Outcome, Result, judged
 from matrix_cells import ON_PROTOBUF, Cell, cells
 from workspace import ROOT, packages
 
-CELLS = list(cells({"3.11": "python3.11", "3.12": "python3.12"}))
+PYTHONS = {"3.11": "python3.11", "3.12": "python3.12"}
+CELLS = list(cells(PYTHONS, long=True))
 LISTED = {"with a neighbour": "depends on protobuf<7"}
 
 
@@ -22,6 +23,22 @@ def test_each_package_is_tried_alone_bare_oldest_and_newest_on_each_interpreter(
         kinds = sorted((cell.python, cell.every_extra, cell.lowest) for cell in single)
         each = [(False, False), (True, False), (True, True)]
         assert kinds == sorted((python, *kind) for python in ("python3.11", "python3.12") for kind in each)
+
+
+def test_each_protobuf_is_tried_with_both_implementations_beside_the_oldest_and_the_newest() -> None:
+    kinds = {
+        (cell.python, cell.requirements, *cell.environment.values(), cell.lowest) for cell in CELLS if cell.environment
+    }
+    protobufs = ("protobuf==5.29.5", "protobuf==6.33.*", "protobuf==7.*")
+    assert kinds == {
+        (python, (protobuf,), implementation, lowest)
+        for python in PYTHONS.values()
+        for protobuf in protobufs
+        for implementation in ("upb", "python")
+        for lowest in (True, False)
+    }
+    short = {cell.name for cell in cells(PYTHONS, long=False)}
+    assert {cell.name for cell in CELLS} - short == {cell.name for cell in CELLS if cell.environment and cell.lowest}
 
 
 def test_every_package_that_asks_for_protobuf_is_tried_on_each() -> None:

@@ -206,6 +206,17 @@ class BackendConformance(ABC):
         (summary,) = await backend.summaries(SOURCE)
         assert summary.state == same_time
 
+    async def test_a_clock_that_was_ahead_and_is_set_back_does_not_keep_a_worker_as_it_was(self) -> None:
+        backend = await self.open()
+        await backend.publish(record())
+        ahead = state(updated_at_ms=NOW_MS + 3_600_000, source_load=0.2)
+        assert await backend.update_state(key(), ahead) is UpdateOutcome.APPLIED
+        almost = state(updated_at_ms=ahead.updated_at_ms - 90_000)
+        assert await backend.update_state(key(), almost) is UpdateOutcome.OLDER
+        goodbye = state(SourceStatus.STALE, ahead.updated_at_ms - 90_001)
+        assert await backend.update_state(key(), goodbye) is UpdateOutcome.APPLIED
+        assert [summary.state for summary in await backend.summaries(SOURCE)] == [goodbye]
+
     async def test_an_update_older_than_the_publication_loses(self) -> None:
         backend = await self.open()
         published = record()

@@ -42,14 +42,7 @@ async def api() -> AsyncIterator[KubernetesApi]:
 
 
 def config_of(api: KubernetesApi) -> KubeConfig:
-    """The cluster; without the system's certificates, which take longer to read than most tests."""
-    return KubeConfig.from_dict(kubeconfig_of(api))
-
-
-def kubeconfig_of(api: KubernetesApi) -> dict[str, Any]:
-    cluster = {"name": "c", "cluster": {"server": api.url, "insecure-skip-tls-verify": True}}
-    context = {"name": "c", "context": {"cluster": "c"}}
-    return {"clusters": [cluster], "contexts": [context], "current-context": "c"}
+    return KubeConfig.from_dict(api.kubeconfig())
 
 
 class SettledBackend(KubernetesBackend):
@@ -427,6 +420,28 @@ async def test_an_api_server_that_restarts_is_told_and_then_serves_what_it_kept(
     await backend.ping()
 
 
+@pytest.mark.parametrize("fault", ["number", "tensors"])
+async def test_a_record_that_is_refused_leaves_no_object_that_nobody_would_remove(
+    api: KubernetesApi, backend: KubernetesBackend, fault: str
+) -> None:
+    published = record()
+    worker = WorkerMetadata.FromString(published.metadata)
+    if fault == "number":
+        worker.artifact_source.total_size = 2**63
+    else:
+        worker.tensor_source.tensors.extend(TensorDescriptor(name="t" * 1000) for _ in range(1100))
+    refused = replace(published, metadata=worker.SerializeToString())
+    with pytest.raises(BackendError):
+        await backend.publish(refused)
+    api.collect_garbage()
+    assert (api.resource.objects, api.config_maps()) == ({}, {})
+    # One that is there already stays.
+    await backend.publish(published)
+    with pytest.raises(BackendError):
+        await backend.publish(refused)
+    assert await backend.get(SOURCE, "w") is not None
+
+
 STATUS = b'{"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "no such luck", "code": %d, "metadata": {}}'
 
 
@@ -629,7 +644,7 @@ async def test_a_url_opens_it_in_the_cluster_of_the_kubeconfig(
     api: KubernetesApi, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     file = tmp_path / "config"
-    file.write_text(json.dumps(kubeconfig_of(api)))
+    file.write_text(json.dumps(api.kubeconfig()))
     monkeypatch.setenv("KUBECONFIG", str(file))
     backend = await open_backend(f"kubernetes://{NAMESPACE}")
     await backend.publish(record())

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kubernetes_api import merge
 from kubernetes_schema import as_stored, faults, prune
 
-from p2p_registry import BackendError, PodReference, SourceStatus, WorkerRecord, WorkerState
+from p2p_registry import BackendError, PodReference, RecordRefusedError, SourceStatus, WorkerRecord, WorkerState
 from p2p_registry.kubernetes.crd import custom_resource_definition
 from p2p_registry.kubernetes.merging import difference, dropped
 from p2p_registry.kubernetes.names import object_name
@@ -345,7 +345,7 @@ def test_content_that_makes_no_sense_is_told() -> None:
 def test_an_artifact_larger_than_an_integer_of_kubernetes_is_refused() -> None:
     worker = WorkerMetadata(artifact_source=ArtifactSourceMetadata(artifact_id="a", total_size=2**63))
     with pytest.raises(
-        BackendError, match=f"total_size={2**63} can't be stored: Kubernetes' integers end at {2**63 - 1}"
+        RecordRefusedError, match=f"total_size={2**63} can't be stored: Kubernetes' integers end at {2**63 - 1}"
     ):
         published(of(worker, state()))
 

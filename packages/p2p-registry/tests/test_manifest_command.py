@@ -54,6 +54,9 @@ def test_it_prints_everything_by_default(capsys: pytest.CaptureFixture[str]) -> 
         ([], "parts=server needs --image; or print crd and rbac only"),
         (["server"], "parts=server needs --image"),
         (["crd", "--replicas", "0"], "--replicas 0 is not allowed: at least 1 is"),
+        (["crd", "--name", "9a"], '--name "9a" is not allowed: up to 63 lower-case letters, digits and - in between'),
+        (["crd", "--namespace", "A b"], '--namespace "A b" is not allowed: up to 63 lower-case letters'),
+        (["--image", ""], "parts=server needs --image"),
         (["all"], "Invalid value"),
     ],
 )

@@ -12,7 +12,8 @@ import grpc.aio
 import pytest
 from publisher_peers import RecordingRegistry, address_of, registration, until
 
-from p2p_registry import PublisherSettings, PublisherState
+from p2p_registry import AlreadyStartedError, PublisherSettings, PublisherState
+from p2p_registry.publisher import SourcePublisher
 from p2p_registry.publisher_thread import SourcePublisherThread
 from p2p_registry.server import CHANNEL_OPTIONS
 
@@ -162,6 +163,31 @@ async def test_the_thread_form_raises_where_it_starts_what_keeps_it_from_startin
 
     with pytest.raises(FileNotFoundError, match=r"ca\.pem"):
         SourcePublisherThread(no_channel, registration()).start()
+
+
+async def test_a_publisher_is_started_once_and_what_runs_goes_on_undisturbed() -> None:
+    registry = RecordingRegistry()
+    async with (
+        address_of(registry) as address,
+        grpc.aio.insecure_channel(address, options=CHANNEL_OPTIONS) as channel,
+    ):
+        publisher = SourcePublisher(channel, registration("w1"))
+        await publisher.start()
+        with pytest.raises(AlreadyStartedError, match="'w1' was started or stopped before: make another"):
+            await publisher.start()
+        await registry.wait_for(("PUBLISH", None), ("READY", None))
+        await publisher.stop()
+        with pytest.raises(AlreadyStartedError):
+            await publisher.start()
+        thread = SourcePublisherThread(lambda: grpc.aio.insecure_channel(address), registration("w2"))
+        await asyncio.to_thread(thread.start)
+        with pytest.raises(AlreadyStartedError, match="'w2'"):
+            await asyncio.to_thread(thread.start)
+        await registry.wait_for(("PUBLISH", None), ("READY", None))
+        await asyncio.to_thread(thread.stop)
+        with pytest.raises(AlreadyStartedError):
+            thread.start()
+    assert registry.told == [("PUBLISH", None), ("READY", None), ("STALE", None)] * 2
 
 
 async def test_the_thread_form_beats_stops_and_may_be_stopped_twice() -> None:

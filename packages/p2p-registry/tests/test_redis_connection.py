@@ -248,6 +248,26 @@ async def test_a_server_without_room_refuses_the_record_and_keeps_what_it_has(ba
         await store.config_set("maxmemory", "0")
 
 
+async def test_a_server_that_became_a_replica_is_not_ready_and_is_dialled_anew() -> None:
+    with RedisServer() as server:
+        async with opened(f"redis://127.0.0.1:{server.port}") as backend, Redis(port=server.port) as admin:
+            await backend.ping()
+            await backend.publish(record())
+            before = {client["id"] for client in await admin.client_list()} - {str(await admin.client_id())}
+            await admin.replicaof("127.0.0.1", "1")
+            with pytest.raises(BackendError, match="READONLY"):
+                await backend.update_state(key(), state())
+            assert before
+            # The server may take a moment to see that they were closed.
+            while before & {client["id"] for client in await admin.client_list()}:
+                pass
+            with pytest.raises(BackendError, match="read only replica"):
+                await backend.ping()
+            await admin.replicaof("NO", "ONE")
+            await backend.ping()
+            assert await backend.update_state(key(), state()) is UpdateOutcome.APPLIED
+
+
 async def test_a_server_that_forgot_the_scripts_is_told_them_again(backend: Backend, store: Redis) -> None:
     await backend.publish(record())
     await store.script_flush()

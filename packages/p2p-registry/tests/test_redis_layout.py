@@ -11,7 +11,7 @@ from backend_conformance import NOW_MS, OTHER_SOURCE, SOURCE, key, record, state
 from redis.asyncio import Redis
 from redis_store import backend, server, store
 
-from p2p_registry import Backend, BackendError, SourceStatus, UpdateOutcome, WorkerRecord
+from p2p_registry import Backend, BackendError, RecordRefusedError, SourceStatus, UpdateOutcome, WorkerRecord
 from p2p_registry.wire import (
     ArtifactSourceMetadata,
     SourceIdentity,
@@ -344,7 +344,7 @@ async def test_a_worker_id_that_is_the_field_of_the_attributes_is_refused_and_ha
     before = await store.hgetall(SOURCE_KEY)
     reserved = key("__attributes__")
     with pytest.raises(
-        BackendError, match="worker '__attributes__' of source '0123456789abcdef' has no place in Redis"
+        RecordRefusedError, match="worker '__attributes__' of source '0123456789abcdef' has no place in Redis"
     ):
         await backend.publish(record(reserved))
     assert await backend.update_state(reserved, state()) is UpdateOutcome.NOT_REGISTERED

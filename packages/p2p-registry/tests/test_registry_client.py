@@ -2,15 +2,18 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import cast
 
 import grpc.aio
 import pytest
 
 from p2p_registry import (
+    InvalidIdentityError,
     MemoryBackend,
     Reaped,
     RegistryService,
     RegistryUnreachableError,
+    SettingError,
     SourceGoneError,
     SourceIdentity,
 )
@@ -167,3 +170,13 @@ async def test_a_registry_that_is_not_there_is_an_error_and_no_empty_list() -> N
         with pytest.raises(RegistryUnreachableError, match="UNIMPLEMENTED"):
             await RegistryClient(channel).list_sources(MODEL)
     await server.stop(None)
+
+
+async def test_what_a_client_cannot_ask_with_is_refused_in_words() -> None:
+    async with client_of(RegistryService(MemoryBackend())) as client:
+        with pytest.raises(InvalidIdentityError, match="not the wire's message"):
+            await client.list_sources(cast("SourceIdentity", WireIdentity(model_name="m")))
+    async with grpc.aio.insecure_channel("127.0.0.1:1") as channel:
+        for seconds in (0, -1, float("nan"), float("inf")):
+            with pytest.raises(SettingError, match=r"timeout_seconds=.+ is not allowed: a number above 0 is"):
+                RegistryClient(channel, timeout_seconds=seconds)

@@ -121,17 +121,22 @@ async def test_a_load_that_is_unset_is_not_zero_and_one_that_is_no_number_is_unk
 async def test_what_pullers_are_not_shown_is_listed_with_the_reason(
     store: Store, server: RegistryServer, stub: RegistryStub, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for worker_id in ("silent", "stale", "starting", "unknown", "well"):
+    for worker_id in ("ahead", "silent", "stale", "starting", "unknown", "well"):
         source_id = await publish(stub, worker_id)
         if worker_id != "unknown":
             await beat(stub, source_id, worker_id, 0.5)
     await beat(stub, source_id, "stale", 0.5, SourceStatus.SOURCE_STATUS_STALE)
     await beat(stub, source_id, "starting", 0.5, SourceStatus.SOURCE_STATUS_INITIALIZING)
-    ranks = store._sources[source_id]["silent"].ranks
-    state = replace(ranks[0].summary.state, updated_at_ms=ranks[0].summary.state.updated_at_ms - 91_000)
-    ranks[0] = replace(ranks[0], summary=replace(ranks[0].summary, state=state))
+    for worker_id, milliseconds in (("silent", -91_000), ("ahead", 3_600_000)):
+        ranks = store._sources[source_id][worker_id].ranks
+        state = replace(ranks[0].summary.state, updated_at_ms=ranks[0].summary.state.updated_at_ms + milliseconds)
+        ranks[0] = replace(ranks[0], summary=replace(ranks[0].summary, state=state))
     rows = {row["worker_id"]: (row["status"], row["note"]) for row in await listed(server, capsys)}
     assert rows == {
+        "ahead": (
+            "READY",
+            "its last heartbeat is of a time to come, by a clock that was ahead: pullers aren't shown it",
+        ),
         "silent": ("READY", "its last heartbeat is too old: pullers aren't shown it"),
         "stale": ("STALE", ""),
         "starting": ("INITIALIZING", ""),
@@ -214,8 +219,8 @@ async def test_an_empty_list_tells_whether_the_store_is_to_blame(
 ) -> None:
     assert await listing._once(look_at(server), json_lines=True) == 0
     assert capsys.readouterr() == ("", "p2p-registry: no worker is registered that was asked for\n")
+    # Before the store was pinged again.
     store.gone = True
-    await server.health.look()
     assert await listing._once(look_at(server), json_lines=True) == 1
     assert capsys.readouterr() == ("", "p2p-registry: the registry's store doesn't answer\n")
 
@@ -284,14 +289,21 @@ def test_an_id_cannot_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> 
     ],
 )
 def test_the_registry_is_looked_for_where_modelexpress_does(environ: dict[str, str], address: str) -> None:
-    assert registry_address(environ) == address
+    assert registry_address(environ, tls=False) == address
+
+
+def test_an_address_of_https_is_never_dialled_in_plaintext() -> None:
+    environ = {"MODEL_EXPRESS_URL": "https://a:1"}
+    with pytest.raises(SettingError, match="MODEL_EXPRESS_URL=https://a:1 needs tls_ca_file"):
+        registry_address(environ, tls=False)
+    assert registry_address(environ, tls=True) == "a:1"
 
 
 def test_the_store_is_the_one_that_modelexpress_names() -> None:
     assert backend_url({}) == "memory"
-    assert backend_url({"REDIS_URL": "redis://a"}) == "memory"
+    assert backend_url({"REDIS_URL": "redis://a", "MX_METADATA_BACKEND": ""}) == "memory"
     assert backend_url({"MX_METADATA_BACKEND": " Redis ", "REDIS_URL": "redis://a"}) == "redis://a"
-    assert backend_url({"MX_METADATA_BACKEND": "redis"}) == "redis://localhost:6379"
+    assert backend_url({"MX_METADATA_BACKEND": "redis", "REDIS_URL": ""}) == "redis://localhost:6379"
     cluster = {"MX_METADATA_BACKEND": "kubernetes", "POD_NAMESPACE": "a"}
     assert backend_url(cluster) == "kubernetes://a"
     assert backend_url(cluster | {"MX_METADATA_NAMESPACE": "b"}) == "kubernetes://b"
@@ -328,6 +340,13 @@ def test_the_store_is_the_one_that_modelexpress_names() -> None:
             "--token-file t would send its token in plaintext to a:1: give --tls-ca",
         ),
         ("list --registry a:1 --tls-server-name x", 2, "--tls-server-name x needs --tls-ca-file: give both"),
+        (
+            "serve --max-message-bytes 2147483648",
+            2,
+            "--max-message-bytes 2147483648 is not allowed: an integer from 1 to",
+        ),
+        ("list --registry a:1 --tls-ca-file /dev/null", 1, "--tls-ca-file /dev/null can't be used: it holds no PEM"),
+        ("list --registry [::1]:1 --token-file /dev/null", 1, "--token-file /dev/null can't be used: one token of"),
         ("list --registry a:1 --tls-ca-file /none", 1, "--tls-ca-file /none can't be used: No such file"),
         ("list --interval-seconds 0", 2, "--interval-seconds 0.0 is not allowed: a number above 0 is"),
         ("list --timeout nan", 2, "--timeout nan is not allowed"),
@@ -401,12 +420,15 @@ async def test_certificates_and_tokens_change_while_it_serves(tmp_path: Path) ->
     tokens, token = tmp_path / "tokens", tmp_path / "token"
     tokens.write_text("first")
     token.write_text("first\n")
-    files = {"--tls-cert-file": pair.cert, "--tls-key-file": pair.key, "--tls-client-ca-file": ours.ca_file}
+    # Bundles name their CAs in comments.
+    bundle = tmp_path / "bundle"
+    bundle.write_bytes("# Főtanúsítvány\n".encode() + ours.ca_file.read_bytes())
+    files = {"--tls-cert-file": pair.cert, "--tls-key-file": pair.key, "--tls-client-ca-file": bundle}
     flags = [str(part) for pair in {**files, "--auth-token-file": tokens}.items() for part in pair]
     async with serving(*flags) as served:
         seen = RegistryFlags(
             registry=served.address,
-            tls_ca_file=ours.ca_file,
+            tls_ca_file=bundle,
             tls_cert_file=client.cert,
             tls_key_file=client.key,
             token_file=token,
@@ -433,7 +455,16 @@ async def test_certificates_and_tokens_change_while_it_serves(tmp_path: Path) ->
             )
             token.write_text("second\n")
             await RegistryStub(before).ListSources(ListSourcesRequest())
-        assert (await served.stop())[0] == 0
+        async with dialled(served.address) as plaintext:
+            assert await RegistryStub(plaintext).ListSources(ListSourcesRequest()).code() is grpc.StatusCode.UNAVAILABLE
+        returncode, logged = await served.stop()
+        assert returncode == 0
+        # gRPC's own lines, such as that of a handshake that failed, aren't among them.
+        assert {line.split(" ")[3] for line in logged.splitlines()} == {
+            "p2p_registry:",
+            "p2p_registry._files:",
+            "p2p_registry._health:",
+        }
 
 
 async def test_list_watches_until_told_to_stop(server: RegistryServer, stub: RegistryStub) -> None:

@@ -26,12 +26,12 @@ from registry_bench import (
     watch,
 )
 
-from p2p_registry import BackendError, RegistryService, WorkerSummary
+from p2p_registry import BackendError, RecordRefusedError, RegistryService, WorkerRecord, WorkerSummary
 from p2p_registry import _health as health_module
 from p2p_registry._health import MAX_WATCHERS, Health
 from p2p_registry.cli import _side_port
 from p2p_registry.cli._side_port import side_port
-from p2p_registry.errors import BindError, SettingError
+from p2p_registry.errors import AlreadyStartedError, BindError, SettingError
 from p2p_registry.prometheus import RegistryMetrics
 from p2p_registry.server import SERVICE_NAME, RegistryStub
 from p2p_registry.serving import RegistryServer, ServerConfig
@@ -72,6 +72,27 @@ async def test_a_store_that_keeps_silent_is_not_ready_and_probes_do_not_wait_for
         looking = asyncio.create_task(server.health.look())
         assert (await check(channel, ""), await check(channel, SERVICE_NAME)) == (SERVING, NOT_SERVING)
         looking.cancel()
+
+
+async def test_a_server_is_started_once_and_goes_on_undisturbed() -> None:
+    async with RegistryServer(Store(), HERE) as server, dialled(server.address) as channel:
+        with pytest.raises(AlreadyStartedError, match="the registry's server was started or stopped before"):
+            await server.__aenter__()
+        assert await check(channel, SERVICE_NAME) == SERVING
+
+
+async def test_a_failure_of_the_store_has_it_asked_at_once_and_a_store_that_answers_stays_ready() -> None:
+    store = Store()
+    async with RegistryServer(store, HERE) as server, dialled(server.address) as channel:
+        store.summaries_left = 0
+        assert not (await RegistryStub(channel).ListSources(ListSourcesRequest())).instances
+        assert await check(channel, SERVICE_NAME) == SERVING
+        store.gone = True
+        assert not (await RegistryStub(channel).ListSources(ListSourcesRequest())).instances
+        assert (await check(channel, ""), await check(channel, SERVICE_NAME)) == (SERVING, NOT_SERVING)
+        store.gone = False
+        await server.health.look()
+        assert await check(channel, SERVICE_NAME) == SERVING
 
 
 async def test_the_store_is_asked_again_and_again_and_changes_are_logged_once(
@@ -282,6 +303,21 @@ async def test_calls_heartbeats_and_sources_are_counted() -> None:
     assert scraped.get("p2p_registry_backend_up") == 1
 
 
+async def test_a_record_that_no_store_could_keep_is_the_publishers_fault_not_the_stores() -> None:
+    class Choosy(Store):
+        async def publish(self, record: WorkerRecord) -> None:
+            raise RecordRefusedError(f"worker {record.summary.key.worker_id!r} has no place")
+
+    metrics = RegistryMetrics(backend="memory")
+    service = RegistryService(metrics.watching(Choosy()), store_failed=lambda: pytest.fail("it didn't"))
+    request = PublishMetadataRequest(
+        identity=SourceIdentity(model_name="m"), worker=WorkerMetadata(), worker_id="__attributes__"
+    )
+    answer = await service.publish_metadata(request)
+    assert (answer.success, answer.message) == (False, "worker '__attributes__' has no place")
+    assert Scraped(metrics).get("p2p_registry_backend_errors_total", op="publish") == 0
+
+
 async def test_a_store_that_fails_takes_its_numbers_with_it_and_is_counted() -> None:
     store = Store()
     metrics = RegistryMetrics(backend="memory")
@@ -314,6 +350,19 @@ async def test_refused_calls_are_counted_by_their_code() -> None:
     scraped = Scraped(metrics)
     for code in ("OK", "RESOURCE_EXHAUSTED"):
         assert scraped.get("p2p_registry_rpcs_total", method="ListSources", code=code) == codes.count(code) > 0
+
+
+async def test_bytes_that_are_no_request_are_refused_counted_and_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+    metrics = RegistryMetrics(backend="memory")
+    async with RegistryServer(Store(), HERE, observer=metrics) as server, dialled(server.address) as channel:
+        for method in ("PublishMetadata", "UpdateStatus", "ListSources", "GetMetadata"):
+            call: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(f"/{SERVICE_NAME}/{method}")
+            with pytest.raises(grpc.aio.AioRpcError, match="the request can't be read: ") as refused:
+                await call(b"\xff\xff\xff")
+            assert refused.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+    scraped = Scraped(metrics)
+    assert scraped.get("p2p_registry_rpcs_total", method="UpdateStatus", code="INVALID_ARGUMENT") == 1
+    assert [each for each in caplog.records if each.levelno >= logging.WARNING] == []
 
 
 async def test_a_call_that_breaks_is_no_success_in_the_counts() -> None:

@@ -17,7 +17,7 @@ from p2p_registry import MemoryBackend
 from p2p_registry._admission import MOST_ADDRESSES, Admission, RateLimit
 from p2p_registry._files import Kept, TokenFile
 from p2p_registry.errors import BindError, CredentialFileError, SettingError
-from p2p_registry.server import RegistryStub
+from p2p_registry.server import SERVICE_NAME, RegistryStub
 from p2p_registry.serving import RegistryServer, ServerConfig, is_loopback, split_address
 from p2p_registry.wire import ListSourcesRequest, PublishMetadataRequest, SourceIdentity, WorkerMetadata
 
@@ -201,6 +201,9 @@ async def test_calls_need_a_token_of_the_file_which_changes_without_a_restart(tm
 
         refused, taken = grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.OK
         assert await code() is refused
+        # Nothing was parsed for it: what can't be is answered otherwise.
+        call: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(f"/{SERVICE_NAME}/PublishMetadata")
+        assert await call(b"\xff\xff\xff").code() is refused
         assert [await code(text) for text in ("Bearer old", "bearer  old ", "Bearer new", "Basic old", "old")] == [
             taken, taken, refused, refused, refused
         ]  # fmt: skip

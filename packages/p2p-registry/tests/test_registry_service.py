@@ -77,10 +77,12 @@ class LostStore:
 class Registry:
     """A service with a clock of its own on a store, and the requests that tests send it."""
 
-    def __init__(self, backend: Backend | None = None, clock: Clock | None = None, **options: bool) -> None:
+    def __init__(
+        self, backend: Backend | None = None, clock: Clock | None = None, *, refuse_invalid_load: bool = False
+    ) -> None:
         self.clock = clock or Clock()
         self.backend = MemoryBackend() if backend is None else backend
-        self.service = RegistryService(self.backend, now_ms=self.clock, **options)
+        self.service = RegistryService(self.backend, now_ms=self.clock, refuse_invalid_load=refuse_invalid_load)
 
     async def publish(
         self, worker_id: str = "w", rank: int = 0, model: str = "m", extra: dict[str, str] | None = None
@@ -228,7 +230,9 @@ async def test_an_update_from_a_replica_whose_clock_is_behind_is_a_success_witho
     assert (await behind.listed())[0].source_load == 0.25
 
 
-@pytest.mark.parametrize(("age_ms", "shown"), [(0, True), (90_000, True), (90_001, False), (-5000, True)])
+@pytest.mark.parametrize(
+    ("age_ms", "shown"), [(0, True), (90_000, True), (90_001, False), (-90_000, True), (-90_001, False)]
+)
 async def test_a_listing_of_ready_sources_hides_old_heartbeats(age_ms: int, shown: bool) -> None:
     registry = Registry()
     await registry.publish()
@@ -348,6 +352,17 @@ async def test_a_lost_store_is_answered_as_a_refusal_and_logged(caplog: pytest.L
     assert len(caplog.records) == 4
     with pytest.raises(BackendError):
         await service.reap()
+
+
+async def test_a_store_that_stays_lost_is_logged_twice_a_minute_not_for_every_request(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    registry = Registry(LostStore())
+    for seconds in (0, 1, 29, 30, 31, 59, 60):
+        registry.clock.ms = START_MS + seconds * 1000
+        for _ in range(3):
+            assert await registry.listed() == []
+    assert [record.levelname for record in caplog.records] == ["WARNING"] * 3
 
 
 async def test_the_reaper_marks_at_ninety_seconds_and_removes_at_an_hour() -> None:

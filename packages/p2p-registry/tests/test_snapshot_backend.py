@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -67,7 +68,7 @@ def _permissions(path: Path) -> int:
 
 
 def _names(folder: Path) -> list[str]:
-    return [entry.name for entry in folder.iterdir()]
+    return sorted(entry.name for entry in folder.iterdir())
 
 
 @pytest.fixture
@@ -214,7 +215,7 @@ async def test_a_spoilt_file_is_refused_and_left_as_it_is(path: Path, spoil: obj
         await open_backend(f"memory://{path}")
     assert "restore it, or move it away" in str(caught.value)
     assert _content(path) == spoilt
-    assert _names(path.parent) == ["registry"]
+    assert _names(path.parent) == ["registry", "registry.lock"]
 
 
 async def test_a_folder_that_is_absent_is_found_at_the_opening(tmp_path: Path) -> None:
@@ -225,6 +226,26 @@ async def test_a_folder_that_is_absent_is_found_at_the_opening(tmp_path: Path) -
 async def test_a_folder_in_place_of_the_file_is_found_at_the_opening(tmp_path: Path) -> None:
     with pytest.raises(BackendError, match="can't be read: Is a directory"):
         await SnapshotBackend.open(tmp_path)
+
+
+async def test_a_file_is_one_process_at_a_time(path: Path) -> None:
+    program = "import asyncio, sys, p2p_registry as r; asyncio.run(r.open_backend('memory://' + sys.argv[1]))"
+
+    async def other() -> tuple[int | None, str]:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", program, path, stderr=asyncio.subprocess.PIPE
+        )
+        _, said = await process.communicate()
+        return process.returncode, said.decode()
+
+    backend = await SnapshotBackend.open(path)
+    await backend.publish(record())
+    returncode, said = await other()
+    assert returncode == 1
+    assert "registry belongs to another process that runs: give each its own file" in said
+    await backend.aclose()
+    assert await other() == (0, "")
+    assert read_snapshot(path) == [record()]
 
 
 async def test_the_file_is_readable_by_its_owner_alone_and_says_what_it_is(path: Path) -> None:

@@ -5,14 +5,24 @@ import logging
 import math
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from fractions import Fraction
+from typing import cast
 
 import grpc.aio
 import pytest
 from publisher_peers import START, HeldProvider, ManualTime, RecordingRegistry, address_of, registration, until
 
-from p2p_registry import PublisherSettings, PublisherState, Registration, SourceIdentity
+from p2p_registry import (
+    InvalidIdentityError,
+    PublisherSettings,
+    PublisherState,
+    Registration,
+    SettingError,
+    SourceIdentity,
+)
 from p2p_registry.publisher import SourcePublisher
 from p2p_registry.server import CHANNEL_OPTIONS
+from p2p_registry.wire import SourceIdentity as WireIdentity
 from p2p_registry.wire import SourceStatus, WorkerMetadata
 
 QUICK_END = PublisherSettings(stop_seconds=2)
@@ -100,6 +110,7 @@ def leaves() -> float:
         (lambda: 0.73, 0.73, 0),
         (lambda: 0.0, 0.0, 0),
         (lambda: 1, 1.0, 0),
+        (lambda: Fraction(1, 4), 0.25, 0),
         (lambda: None, None, 0),
         (fails, None, 1),
         (leaves, None, 1),
@@ -107,7 +118,7 @@ def leaves() -> float:
         (lambda: math.nan, None, 1),
         (lambda: "0.5", None, 1),
     ],
-    ids=["0.73", "zero", "one", "None", "raises", "exits", "55", "nan", "text"],
+    ids=["0.73", "zero", "one", "quarter", "None", "raises", "exits", "55", "nan", "text"],
 )
 async def test_a_load_is_forwarded_and_anything_else_leaves_the_field_unset(
     scene: Scene,
@@ -322,6 +333,17 @@ async def test_changes_are_logged_once_each(scene: Scene, caplog: pytest.LogCapt
     ours = [record for record in caplog.records if record.name == "p2p_registry.publisher"]
     told = [(record.levelname, record.getMessage().split(": ")[1]) for record in ours]
     assert told == [("INFO", "publishing"), ("INFO", "ready"), ("WARNING", "unreachable"), ("INFO", "stopped")]
+
+
+async def test_what_could_never_be_published_is_refused_before_anything_starts(scene: Scene) -> None:
+    for wrong in (0.5, "load"):
+        with pytest.raises(SettingError, match=r"provider=.* is not allowed: a function without arguments is"):
+            scene.publish(cast("Callable[[], float]", wrong))
+    message = WireIdentity(model_name="m")
+    with pytest.raises(
+        InvalidIdentityError, match=r"a p2p_registry\.SourceIdentity is allowed, not the wire's message"
+    ):
+        Registration(identity=cast("SourceIdentity", message), metadata=WorkerMetadata())
 
 
 def test_each_life_of_a_process_has_an_id_of_its_own() -> None:

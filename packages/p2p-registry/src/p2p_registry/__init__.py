@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from p2p_registry.backends import open_backend
     from p2p_registry.errors import (
+        AlreadyStartedError,
         BackendError,
         BindError,
         CredentialFileError,
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
         InvalidIdentityError,
         MissingExtraError,
         P2PRegistryError,
+        RecordRefusedError,
         RegistryUnreachableError,
         SettingError,
         SourceGoneError,
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 __all__ = [
     "HEARTBEAT_TIMEOUT_MS",
     "REMOVAL_TIMEOUT_MS",
+    "AlreadyStartedError",
     "Backend",
     "BackendError",
     "BackendFramework",
@@ -53,6 +56,7 @@ __all__ = [
     "PublisherSettings",
     "PublisherState",
     "Reaped",
+    "RecordRefusedError",
     "Registration",
     "RegistryService",
     "RegistryUnreachableError",
@@ -73,6 +77,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    "AlreadyStartedError": "errors",
     "Backend": "interfaces",
     "BackendError": "errors",
     "BackendFramework": "identity",
@@ -91,6 +96,7 @@ _MODULES = {
     "PublisherState": "publishing",
     "REMOVAL_TIMEOUT_MS": "reaper",
     "Reaped": "reaper",
+    "RecordRefusedError": "errors",
     "Registration": "registration",
     "RegistryService": "service",
     "RegistryUnreachableError": "errors",

@@ -31,6 +31,8 @@ def _run() -> int:
 
         sys.stdout.write(f"{version('p2p-registry')}\n")
         return 0
+    # gRPC's own lines go past the log's format, and hold what a client sent; it reads this when it is imported.
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     try:
         from p2p_registry.cli import run  # noqa: PLC0415 - --version answers without it
     except ModuleNotFoundError as missing:

@@ -121,11 +121,7 @@ class CertificateFiles:
         content = {setting: _bytes(setting, path) for setting, path in self._paths.items()}
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         if "tls_client_ca_file" in content:
-            try:
-                context.load_verify_locations(cadata=content["tls_client_ca_file"].decode("ascii"))
-            except (ssl.SSLError, UnicodeDecodeError):
-                path = self._paths["tls_client_ca_file"]
-                raise CredentialFileError("tls_client_ca_file", path, "it holds no PEM certificate") from None
+            check_ca("tls_client_ca_file", self._paths["tls_client_ca_file"], content["tls_client_ca_file"])
         certificate, key = self._paths["tls_cert_file"], self._paths["tls_key_file"]
         try:
             # The empty answer is for an encrypted key, which OpenSSL would ask for on the terminal.
@@ -186,6 +182,19 @@ class TokenFile:
         if any(not 0x21 <= byte <= 0x7E for token in tokens for byte in token):
             raise CredentialFileError("auth_token_file", self._path, "a token holds other than printable ASCII")
         return tuple(sha256(token).digest() for token in tokens)
+
+
+def check_ca(setting: str, path: Path, content: bytes) -> None:
+    """Check what a file of CAs holds.
+
+    Raises:
+        CredentialFileError: It holds no certificate.
+    """
+    try:
+        # Bundles name their CAs in comments, which need not be ASCII.
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=content.decode("ascii", "ignore"))
+    except (ssl.SSLError, ValueError):
+        raise CredentialFileError(setting, path, "it holds no PEM certificate") from None
 
 
 def _bytes(setting: str, path: Path) -> bytes:

@@ -69,14 +69,25 @@ class Health:
         self._closing = False
         self._watchers = 0
         self._changed = asyncio.Event()
+        self._looking = asyncio.Lock()
+        self._doubt: asyncio.Task[None] | None = None
 
     @property
     def fault(self) -> str | None:
         """Why requests can't be served, or None while they can."""
         return "the registry is closing" if self._closing else self._fault
 
+    def doubt(self) -> None:
+        """Ask the store now, because it failed elsewhere; who asks for readiness meanwhile waits for its answer."""
+        if self._fault is None and not self._closing and (self._doubt is None or self._doubt.done()):
+            self._doubt = asyncio.create_task(self.look(), name="registry-doubt")
+
     async def look(self) -> None:
         """Ask the store once."""
+        async with self._looking:
+            await self._look()
+
+    async def _look(self) -> None:
         fault = None
         try:
             async with asyncio.timeout(PING_SECONDS):
@@ -103,6 +114,8 @@ class Health:
     def shut_down(self) -> None:
         """Tell everybody who watches NOT_SERVING, and end their streams."""
         self._closing = True
+        if self._doubt is not None:
+            self._doubt.cancel()
         self._wake()
 
     def add_to(self, server: grpc.aio.Server) -> None:
@@ -119,6 +132,8 @@ class Health:
         server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(HEALTH, handlers),))
 
     async def _check(self, service: str, context: "grpc.aio.ServicerContext[str, ServingStatus]") -> ServingStatus:
+        if service == SERVICE_NAME and self._doubt is not None:
+            await asyncio.wait({self._doubt})
         status = self._status(service)
         if status is ServingStatus.SERVICE_UNKNOWN:
             what = f"there is no service {service!r}: ask about '', or {SERVICE_NAME!r} for readiness"

@@ -4,6 +4,7 @@ import logging
 import threading
 from collections.abc import Callable
 
+from p2p_registry.errors import SettingError
 from p2p_registry.publishing import LoadReading, checked_load
 
 _log = logging.getLogger(__name__)
@@ -19,7 +20,13 @@ class LoadThread:
     """
 
     def __init__(self, provider: Callable[[], float | None], monotonic: Callable[[], float]) -> None:
-        """Prepare; the thread starts with the first request."""
+        """Prepare; the thread starts with the first request.
+
+        Raises:
+            SettingError: The provider can't be called.
+        """
+        if not callable(provider):
+            raise SettingError("provider", repr(provider), "is not allowed: a function without arguments is")
         self.reading: LoadReading | None = None
         self._provider = provider
         self._monotonic = monotonic

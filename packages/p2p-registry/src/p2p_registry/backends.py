@@ -58,7 +58,7 @@ async def _open_redis(url: str) -> Backend:
 
 async def _open_kubernetes(url: str) -> Backend:
     namespace = url.partition("://")[2]
-    if not (len(namespace) <= _NAMESPACE_LENGTH and _NAMESPACE.fullmatch(namespace)):
+    if not is_namespace(namespace):
         raise InvalidBackendUrlError(
             "a store in Kubernetes is given as kubernetes://NAMESPACE: lower-case letters, digits and - in between"
         )
@@ -68,6 +68,11 @@ async def _open_kubernetes(url: str) -> Backend:
     except ModuleNotFoundError as error:
         raise MissingExtraError("a store in Kubernetes", "kubernetes") from error
     return KubernetesBackend(LightkubeApi(namespace), namespace)
+
+
+def is_namespace(name: str) -> bool:
+    """Tell whether a namespace of Kubernetes may be called so."""
+    return len(name) <= _NAMESPACE_LENGTH and _NAMESPACE.fullmatch(name) is not None
 
 
 _NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")

@@ -1,12 +1,13 @@
 """The puller's side: which sources there are, and the metadata of one."""
 
+import math
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
 import grpc.aio
 
-from p2p_registry.errors import RegistryUnreachableError, SourceGoneError
+from p2p_registry.errors import RegistryUnreachableError, SettingError, SourceGoneError
 from p2p_registry.identity import SourceIdentity
 from p2p_registry.listing import HEARTBEAT_TIMEOUT_MS
 from p2p_registry.registration import wire_identity
@@ -100,7 +101,12 @@ class RegistryClient:
             channel: The way to the registry.
             timeout_seconds: Longest that a call may take, above 0.
             now_ms: This machine's clock, in milliseconds since the Unix epoch; ages are taken by it.
+
+        Raises:
+            SettingError: The time isn't above 0.
         """
+        if not 0 < timeout_seconds < math.inf:
+            raise SettingError("timeout_seconds", timeout_seconds, "is not allowed: a number above 0 is")
         self._stub = RegistryStub(channel)
         self._timeout_seconds = timeout_seconds
         self._now_ms = now_ms
@@ -112,6 +118,7 @@ class RegistryClient:
         the future is kept, because clocks differ.
 
         Raises:
+            InvalidIdentityError: The identity is the wire's message.
             RegistryUnreachableError: The call failed.
         """
         wire = wire_identity(identity)

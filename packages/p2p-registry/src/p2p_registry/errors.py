@@ -5,9 +5,11 @@ P2PRegistryError
 ├── SettingError                the value of a setting isn't allowed, by itself or beside another; nothing was started
 ├── CredentialFileError         a certificate, key or token file can't be used; nothing was started
 ├── BindError                   the address can't be listened on; nothing was started
+├── AlreadyStartedError         a publisher or server was started before; it goes on as it was
 ├── InvalidBackendUrlError      no store can be opened from a URL
 ├── MissingExtraError           an optional dependency of the requested store is not installed
 ├── BackendError                the store behind the registry can't be reached, or refuses
+│   └── RecordRefusedError      the store works, but has no place for such a record
 ├── RegistryUnreachableError    a call to the registry failed
 └── SourceGoneError             a listed source isn't there any more, or another process took its place
 """
@@ -52,6 +54,14 @@ class BindError(P2PRegistryError, OSError):
     """
 
 
+class AlreadyStartedError(P2PRegistryError, RuntimeError):
+    """A publisher or server that was started, or stopped, is started again; the message says what to do."""
+
+    def __init__(self, what: str) -> None:
+        """Name what was started."""
+        super().__init__(f"{what} was started or stopped before: make another one")
+
+
 class InvalidBackendUrlError(P2PRegistryError, ValueError):
     """A URL names no store; the message says what is allowed, and holds nothing of the URL that could be a password.
 
@@ -77,6 +87,10 @@ class BackendError(P2PRegistryError):
 
     What to do: bring the store back; the service goes on answering, with refusals, until then.
     """
+
+
+class RecordRefusedError(BackendError):
+    """A store works, but has no place for a record with such ids or numbers; publishing it again doesn't help."""
 
 
 class RegistryUnreachableError(P2PRegistryError):

@@ -33,8 +33,8 @@ class Backend(Protocol):
     async def update_state(self, key: WorkerKey, state: WorkerState) -> UpdateOutcome:
         """Replace the state of a record by `state`, its load too when that is None.
 
-        A state older than the stored one is ignored; of two with the same time the later call counts. The cost must not grow with
-        the size of the record.
+        A state older than the stored one is ignored, as `p2p_registry.listing.is_older` says; of two with the same time the later call
+        counts. The cost must not grow with the size of the record.
         """
 
     async def get(self, source_id: str, worker_id: str) -> WorkerRecord | None:
@@ -73,14 +73,14 @@ class Backend(Protocol):
 class CallObserver(Protocol):
     """Whoever counts calls."""
 
-    def answered(self, method: str, code: str, seconds: float, request: Message, answer: Message | None) -> None:
+    def answered(self, method: str, code: str, seconds: float, request: Message | None, answer: Message | None) -> None:
         """Take note of a call that has ended.
 
         Args:
             method: Its name, such as `UpdateStatus`.
             code: gRPC's name of its status, such as `OK`; a refusal in an answer is OK, too.
-            seconds: Time from the parsed request to the answer, the store's part included.
-            request: The request.
+            seconds: Time from the request to the answer, the store's part included.
+            request: The request, or None where the call was refused before it was read, or it can't be read.
             answer: The answer, or None where the code isn't OK.
         """
 

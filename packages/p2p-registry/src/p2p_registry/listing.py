@@ -8,6 +8,18 @@ from p2p_registry.records import SourceStatus, WorkerSummary
 HEARTBEAT_TIMEOUT_MS = 90_000
 """Age of a heartbeat from which its worker counts as gone: three heartbeats of modelexpress' publishers."""
 
+CLOCKS_AGREE_MS = HEARTBEAT_TIMEOUT_MS
+"""Most by which a stored time may be ahead of a clock that is read now. One that is further ahead is of a clock that was set back."""
+
+
+def is_older(updated_at_ms: int, stored_at_ms: int) -> bool:
+    """Return whether an update loses to the stored state, because another replica stored that one later.
+
+    One that seems older by more than `CLOCKS_AGREE_MS` isn't: else a clock that was ahead, and was set right, would leave a worker with
+    the load and status of then until that time comes.
+    """
+    return 0 < stored_at_ms - updated_at_ms <= CLOCKS_AGREE_MS
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListingFilter:
@@ -34,7 +46,8 @@ def select(summaries: Iterable[WorkerSummary], wanted: ListingFilter, now_ms: in
     """Return the summaries that `wanted` lets through, newest first.
 
     Equally new ones are ordered by source and worker id, so the answer doesn't depend on the replica or on its store. A READY
-    worker whose time is in the future is shown: its replica's clock is ahead of this one.
+    worker whose time is in the future is shown, because its replica's clock is ahead of this one; but not one whose time is further
+    ahead than clocks may differ, because nobody knows how old that is.
 
     Args:
         summaries: What the store holds, in any order.
@@ -54,7 +67,7 @@ def _wanted(summary: WorkerSummary, wanted: ListingFilter, now_ms: int) -> bool:
     if wanted.status is not None and state.status != wanted.status:
         return False
     if wanted.status == SourceStatus.READY and (
-        state.updated_at_ms <= 0 or now_ms - state.updated_at_ms > HEARTBEAT_TIMEOUT_MS
+        state.updated_at_ms <= 0 or not -CLOCKS_AGREE_MS <= now_ms - state.updated_at_ms <= HEARTBEAT_TIMEOUT_MS
     ):
         return False
     if wanted.model_name is not None and summary.model_name != wanted.model_name:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from p2p_registry.interfaces import UpdateOutcome
+from p2p_registry.listing import is_older
 from p2p_registry.records import SourceStatus, WorkerKey, WorkerRecord, WorkerState, WorkerSummary
 
 
@@ -44,7 +45,7 @@ class MemoryBackend:
         if worker is None or key.worker_rank not in worker.ranks:
             return UpdateOutcome.NOT_REGISTERED
         record = worker.ranks[key.worker_rank]
-        if record.summary.state.updated_at_ms > state.updated_at_ms:
+        if is_older(state.updated_at_ms, record.summary.state.updated_at_ms):
             return UpdateOutcome.OLDER
         worker.ranks[key.worker_rank] = _with_state(record, state)
         return UpdateOutcome.APPLIED

@@ -20,7 +20,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from p2p_registry.errors import BackendError
+from p2p_registry.errors import BackendError, RecordRefusedError
 from p2p_registry.interfaces import Backend, UpdateOutcome
 from p2p_registry.records import SourceStatus, WorkerKey, WorkerRecord, WorkerState, WorkerSummary
 from p2p_registry.wire import UpdateStatusRequest, UpdateStatusResponse
@@ -90,7 +90,7 @@ class RegistryMetrics:
         for operation in OPERATIONS:
             self._errors.labels(operation)
 
-    def answered(self, method: str, code: str, seconds: float, request: Message, answer: Message | None) -> None:
+    def answered(self, method: str, code: str, seconds: float, request: Message | None, answer: Message | None) -> None:
         """Count a call."""
         self._calls.labels(method, code).inc()
         self._seconds.labels(method).observe(seconds)
@@ -147,6 +147,8 @@ class _Watched:
     def _counting(self, operation: str) -> Iterator[None]:
         try:
             yield
+        except RecordRefusedError:
+            raise  # the publisher's fault, not the store's
         except BackendError:
             self._errors.labels(operation).inc()
             raise

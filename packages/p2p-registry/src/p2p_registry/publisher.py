@@ -12,6 +12,7 @@ import grpc.aio
 
 from p2p_registry._load_thread import LoadThread
 from p2p_registry._sigterm import SigtermChain
+from p2p_registry.errors import AlreadyStartedError
 from p2p_registry.interfaces import PublisherClock
 from p2p_registry.publishing import Answer, Publication, PublisherSettings, PublisherState, Step, load_to_send
 from p2p_registry.registration import Registration
@@ -69,6 +70,9 @@ class SourcePublisher:
             settings: Times and the like; by default those of `PublisherSettings`.
             on_change: Gets the state and its reason whenever one of them changes, on the event loop.
             clock: The time; by default the machine's.
+
+        Raises:
+            SettingError: The provider can't be called.
         """
         self._stub = RegistryStub(channel)
         self._registration = registration
@@ -108,7 +112,12 @@ class SourcePublisher:
         """Begin to publish, and return at once: a registry that isn't there yet is no error.
 
         SIGTERM can be watched from the main thread only, and a handler that is installed later must call the earlier one.
+
+        Raises:
+            AlreadyStartedError: It was started or stopped before.
         """
+        if self._task is not None or self._stopping.is_set():
+            raise AlreadyStartedError(f"the publisher of worker {self._registration.worker_id!r}")
         self._publication = Publication(self._settings, self._clock.monotonic())
         self._loop = asyncio.get_running_loop()
         if self._settings.stale_on_sigterm and not self._sigterm.install():

@@ -14,6 +14,7 @@ from typing import Self
 import grpc.aio
 
 from p2p_registry._sigterm import SigtermChain
+from p2p_registry.errors import AlreadyStartedError
 from p2p_registry.publisher import SourcePublisher
 from p2p_registry.publishing import PublisherSettings, PublisherState
 from p2p_registry.registration import Registration
@@ -78,8 +79,11 @@ class SourcePublisherThread:
         SIGTERM can be watched from the main thread only, and a handler that is installed later must call the earlier one.
 
         Raises:
+            AlreadyStartedError: It was started before.
             Exception: Whatever `open_channel` raised.
         """
+        if self._thread is not None:
+            raise AlreadyStartedError(f"the publisher of worker {self._registration.worker_id!r}")
         self._thread = threading.Thread(target=self._run, name="p2p-registry-publisher", daemon=True)
         self._thread.start()
         self._started.result()

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import Enum, StrEnum
+from numbers import Real
 
 from p2p_registry.errors import SettingError
 
@@ -195,10 +196,14 @@ def checked_load(value: object) -> float | None:
     A number outside measures nothing that a puller could compare, and NaN would pass for idle at some of them.
 
     Raises:
+        OverflowError: It is a number beyond all floats.
         ValueError: It is neither.
     """
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise ValueError(f"the provider returned {value!r}: a number from 0 to 1, or None, is allowed")
-    return float(value)
+    # NumPy's numbers are Real, too.
+    if not isinstance(value, bool) and isinstance(value, Real):
+        load = float(value)
+        if 0 <= load <= 1:
+            return load
+    raise ValueError(f"the provider returned {value!r}: a number from 0 to 1, or None, is allowed")

@@ -13,8 +13,9 @@ from redis.backoff import ExponentialBackoff
 from redis.commands.core import AsyncScript
 
 from p2p_registry import redis_scripts as scripts
-from p2p_registry.errors import BackendError, InvalidBackendUrlError
+from p2p_registry.errors import BackendError, InvalidBackendUrlError, RecordRefusedError
 from p2p_registry.interfaces import UpdateOutcome
+from p2p_registry.listing import CLOCKS_AGREE_MS
 from p2p_registry.records import WorkerKey, WorkerRecord, WorkerState, WorkerSummary
 from p2p_registry.redis_layout import (
     ATTRIBUTES,
@@ -100,11 +101,12 @@ class RedisBackend:
         """Store `record`, as `Backend.publish` says; it costs as much as the record is long.
 
         Raises:
-            BackendError: Also where the layout has no place for the record's ids.
+            BackendError: The store failed.
+            RecordRefusedError: The layout has no place for the record's ids.
         """
         key = record.summary.key
         if not has_place(key.source_id, key.worker_id):
-            raise BackendError(
+            raise RecordRefusedError(
                 f"worker {key.worker_id!r} of source {key.source_id!r} has no place in Redis: a source id is 16 hexadecimal "
                 f"digits, and a worker id isn't {ATTRIBUTES}"
             )
@@ -126,6 +128,7 @@ class RedisBackend:
                     state.status.value,
                     state.updated_at_ms,
                     load_text(state.source_load),
+                    CLOCKS_AGREE_MS,
                 ],
             )
         )
@@ -167,8 +170,8 @@ class RedisBackend:
         return await self._change(self._remove, source_id, worker_id, not_after_ms)
 
     async def ping(self) -> None:
-        """Return when Redis answers."""
-        await self._run(self._redis.ping())
+        """Return when Redis takes changes: a replica, or a server that can't save, answers without taking any."""
+        await self._run(self._redis.delete(source_key("ping")))  # no source's key, so nothing is ever there
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -197,6 +200,9 @@ class RedisBackend:
             return await step
         except (exceptions.RedisError, OSError) as error:
             text = str(error) or type(error).__name__
+            if isinstance(error, exceptions.ReadOnlyError) or "READONLY" in text:
+                # A server that became a replica keeps its connections, while its name may lead to the new primary by now.
+                await self._pool.disconnect(inuse_connections=False)
             if self._password and self._password in text:
                 raise BackendError(f"Redis at {self._where}: {text.replace(self._password, '***')}") from None
             raise BackendError(f"Redis at {self._where}: {text}") from error

@@ -80,13 +80,15 @@ redis.call('HSET', KEYS[2], '__attributes__', ARGV[5], ARGV[1], ARGV[2])
 UPDATE_STATE = (
     _COMMON
     + """
--- ARGV: worker id, rank, status, time, members of the load. Returns -1 without such a record, 0 for an older update, else 1.
+-- ARGV: worker id, rank, status, time, members of the load, most that clocks differ. Returns -1 without such a record, 0 for an older
+-- update, else 1.
 local rank = ARGV[2]
 if redis.call('HEXISTS', KEYS[1], rank) == 0 then return -1 end
 -- Half of a registration, such as eviction leaves, is none: the source is to publish again.
 if redis.call('HEXISTS', KEYS[2], '__attributes__') == 0 then return -1 end
 local state = state_of(KEYS[1], rank)
-if state.updated_at > tonumber(ARGV[4]) then return 0 end
+local behind = state.updated_at - tonumber(ARGV[4])
+if behind > 0 and behind <= tonumber(ARGV[6]) then return 0 end
 store(KEYS[1], KEYS[2], ARGV[1], rank, small_text(rank, ARGV[3], ARGV[4], ARGV[5], state))
 return 1
 """

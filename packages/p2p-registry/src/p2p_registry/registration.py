@@ -3,6 +3,7 @@
 import os
 from dataclasses import dataclass, field, fields
 
+from p2p_registry.errors import InvalidIdentityError
 from p2p_registry.identity import SourceIdentity
 from p2p_registry.source_id import mx_source_id
 from p2p_registry.wire import PublishMetadataRequest, SourceStatus, UpdateStatusRequest, WorkerMetadata
@@ -15,7 +16,16 @@ def new_worker_id() -> str:
 
 
 def wire_identity(identity: SourceIdentity) -> WireIdentity:
-    """Return the wire's message of `identity`."""
+    """Return the wire's message of `identity`.
+
+    Raises:
+        InvalidIdentityError: It is the wire's message already, or something else.
+    """
+    if not isinstance(identity, SourceIdentity):
+        raise InvalidIdentityError(
+            f"identity is a {type(identity).__module__}.{type(identity).__qualname__}: "
+            "a p2p_registry.SourceIdentity is allowed, not the wire's message"
+        )
     return WireIdentity(**{f.name: getattr(identity, f.name) for f in fields(identity)})
 
 
@@ -33,7 +43,7 @@ class Registration:
         pod_namespace: Its namespace.
 
     Raises:
-        InvalidIdentityError: The identity names no model.
+        InvalidIdentityError: The identity names no model, or is the wire's message of the same name.
     """
 
     identity: SourceIdentity
@@ -44,7 +54,9 @@ class Registration:
     pod_namespace: str = ""
 
     def __post_init__(self) -> None:
-        mx_source_id(self.identity)  # what has no id can't be published
+        # What has no message or no id can't be published.
+        wire_identity(self.identity)
+        mx_source_id(self.identity)
         copy = WorkerMetadata()
         copy.CopyFrom(self.metadata)
         # A record is never published without a state, and pullers don't see it before the first heartbeat with its load.

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import grpc
 import grpc.aio
-from google.protobuf.message import Message
+from google.protobuf.message import DecodeError, Message
 
 from p2p_registry._admission import Admission
 from p2p_registry.errors import BackendError
@@ -95,8 +95,12 @@ def add_registry_service(
         "ListSources": (service.list_sources, ListSourcesRequest.FromString),
         "GetMetadata": (service.get_metadata, GetMetadataRequest.FromString),
     }
-    handlers = {
-        name: _handler(_Call(name, method, admission, observer).answer, parse)
+    handlers: dict[str, Any] = {
+        # The bytes as they came, so that who isn't admitted has nothing parsed.
+        name: grpc.unary_unary_rpc_method_handler(
+            _Call(name, method, parse, admission, observer).answer,
+            response_serializer=lambda message: message.SerializeToString(),
+        )
         for name, (method, parse) in methods.items()
     }
     server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE_NAME, handlers),))
@@ -139,29 +143,36 @@ def _call(
 
 
 class _Call:
-    """One method: admitted, answered, and told."""
+    """One method: admitted, parsed, answered, and told."""
 
     def __init__(
         self,
         name: str,
         method: Callable[[Any], Awaitable[Message]],
+        parse: Callable[[bytes], Message],
         admission: Admission | None,
         observer: CallObserver | None,
     ) -> None:
         self._name = name
         self._method = method
+        self._parse = parse
         self._admission = admission
         self._observer = observer
 
-    async def answer(self, request: Message, context: "grpc.aio.ServicerContext[Message, Message]") -> Message:
+    async def answer(self, content: bytes, context: "grpc.aio.ServicerContext[bytes, Message]") -> Message:
         began = time.perf_counter()
-        code, answer = grpc.StatusCode.UNKNOWN, None
+        code, request, answer = grpc.StatusCode.UNKNOWN, None, None
         try:
             if self._admission is not None:
                 refused = self._admission.refusal(context.peer(), context.invocation_metadata() or ())
                 if refused is not None:
                     code = refused.code
                     await context.abort(code, refused.why)
+            try:
+                request = self._parse(content)
+            except DecodeError as error:
+                code = grpc.StatusCode.INVALID_ARGUMENT
+                await context.abort(code, f"the request can't be read: {error}")
             answer = await self._method(request)
         except asyncio.CancelledError:
             code = grpc.StatusCode.CANCELLED
@@ -172,9 +183,3 @@ class _Call:
         finally:
             if self._observer is not None:
                 self._observer.answered(self._name, code.name, time.perf_counter() - began, request, answer)
-
-
-def _handler(answer: Callable[[Any, Any], Awaitable[Message]], parse: Callable[[bytes], Message]) -> Any:
-    return grpc.unary_unary_rpc_method_handler(
-        answer, request_deserializer=parse, response_serializer=lambda message: message.SerializeToString()
-    )

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from dataclasses import fields
 
-from p2p_registry.errors import BackendError, InvalidIdentityError
+from p2p_registry.errors import BackendError, InvalidIdentityError, RecordRefusedError
 from p2p_registry.identity import SourceIdentity
 from p2p_registry.interfaces import Backend, UpdateOutcome
 from p2p_registry.listing import ListingFilter, select
@@ -37,6 +37,7 @@ from p2p_registry.wire import SourceIdentity as WireIdentity
 from p2p_registry.wire import SourceStatus as WireStatus
 
 _log = logging.getLogger(__name__)
+_LOG_EVERY_MS = 30_000
 
 
 def system_clock_ms() -> int:
@@ -48,7 +49,7 @@ class RegistryService:
     """Answers the four methods of `model_express.p2p.P2pService`; all state is the backend's, so replicas are alike.
 
     A refusal is an answer, as modelexpress' clients expect: `success` or `found` is false, a list is empty. That holds for a store
-    that fails, too; it is logged, once for each failed request.
+    that fails, too; it is logged, for each method at most once in half a minute.
 
     `source_load` is passed on as it came, whatever its value, and never looked at. Every status update replaces it, and one without
     it clears it; so does a publication.
@@ -60,6 +61,7 @@ class RegistryService:
         *,
         now_ms: Callable[[], int] = system_clock_ms,
         refuse_invalid_load: bool = False,
+        store_failed: Callable[[], None] = lambda: None,
     ) -> None:
         """Serve what `backend` holds.
 
@@ -69,10 +71,13 @@ class RegistryService:
                 replicas on one store must agree within seconds.
             refuse_invalid_load: Answer `success=false` to an update whose load is set and isn't from 0 to 1. Two such answers make
                 a publisher of modelexpress publish its record again, each time, so this is for finding a faulty source.
+            store_failed: Is called before a request is answered for which the store failed.
         """
         self._backend = backend
         self._now_ms = now_ms
         self._refuse_invalid_load = refuse_invalid_load
+        self._store_failed = store_failed
+        self._logged_at_ms: dict[str, int] = {}
 
     async def publish_metadata(self, request: PublishMetadataRequest) -> PublishMetadataResponse:
         """Store a worker's record, in place of an earlier one of the same worker and rank."""
@@ -106,8 +111,11 @@ class RegistryService:
         )
         try:
             await self._backend.publish(record)
+        except RecordRefusedError as error:
+            _log.warning("worker %r of source %s is refused: %s", request.worker_id, source_id, error)
+            return PublishMetadataResponse(message=str(error))
         except BackendError as error:
-            _log.warning("worker %r of source %s wasn't stored: %s", request.worker_id, source_id, error)
+            self._failed("worker %r of source %s wasn't stored: %s", request.worker_id, source_id, error)
             return PublishMetadataResponse(message=f"the store failed: {error}")
         return PublishMetadataResponse(
             success=True,
@@ -138,7 +146,7 @@ class RegistryService:
         try:
             outcome = await self._backend.update_state(key, state)
         except BackendError as error:
-            _log.warning("the heartbeat of %s wasn't stored: %s", where, error)
+            self._failed("the heartbeat of %s wasn't stored: %s", where, error)
             return UpdateStatusResponse(message=f"the store failed: {error}")
         if outcome is UpdateOutcome.NOT_REGISTERED:
             return UpdateStatusResponse(message=f"{where} is not registered: publish its metadata first")
@@ -155,7 +163,7 @@ class RegistryService:
         try:
             summaries = await self._backend.summaries(source_id)
         except BackendError as error:
-            _log.warning("sources can't be listed: %s", error)
+            self._failed("sources can't be listed: %s", error)
             return ListSourcesResponse()
         wanted = ListingFilter(
             status=_status(request.status_filter) if request.HasField("status_filter") else None,
@@ -172,7 +180,7 @@ class RegistryService:
         try:
             record = await self._backend.get(request.mx_source_id, request.worker_id)
         except BackendError as error:
-            _log.warning("worker %r of source %r can't be read: %s", request.worker_id, request.mx_source_id, error)
+            self._failed("worker %r of source %r can't be read: %s", request.worker_id, request.mx_source_id, error)
             record = None
         if record is None:
             return GetMetadataResponse(mx_source_id=request.mx_source_id, worker_id=request.worker_id)
@@ -195,6 +203,15 @@ class RegistryService:
             BackendError: The store failed.
         """
         return await reap(self._backend, self._now_ms())
+
+    def _failed(self, message: str, *arguments: object) -> None:
+        self._store_failed()
+        now_ms = self._now_ms()
+        # Thousands of clients may ask while a store is gone. A clock that is set back makes it speak again, too.
+        recent = abs(now_ms - self._logged_at_ms.get(message, now_ms - _LOG_EVERY_MS)) < _LOG_EVERY_MS
+        _log.log(logging.DEBUG if recent else logging.WARNING, message, *arguments)
+        if not recent:
+            self._logged_at_ms[message] = now_ms
 
 
 def _identity(message: WireIdentity) -> SourceIdentity:

@@ -17,7 +17,7 @@ import grpc.aio
 from p2p_registry._admission import Admission, RateLimit
 from p2p_registry._files import CertificateFiles, Refreshable, TokenFile, refresh_forever
 from p2p_registry._health import Health
-from p2p_registry.errors import BindError, SettingError
+from p2p_registry.errors import AlreadyStartedError, BindError, SettingError
 from p2p_registry.interfaces import Backend, CallObserver
 from p2p_registry.server import CHANNEL_OPTIONS, add_registry_service, reap_forever
 from p2p_registry.service import RegistryService
@@ -26,6 +26,7 @@ __all__ = ["GRACE_SECONDS", "RegistryServer", "ServerConfig"]
 
 GRACE_SECONDS: Final = 5.0
 """How long calls under way may take to end when the server stops."""
+_LARGEST_MESSAGE: Final = 2**31 - 1
 
 _log = logging.getLogger(__name__)
 _ADVICE = {
@@ -47,7 +48,7 @@ class ServerConfig:
         tls_key_file: PEM file of its key, not encrypted.
         tls_client_ca_file: PEM file of the CAs that sign clients' certificates; with it, only who has one can connect.
         auth_token_file: File of bearer tokens, one a line; each call but those for health must come with one.
-        max_message_bytes: Largest request that is taken; at least 1. The default is what modelexpress' clients send at the most.
+        max_message_bytes: Largest request that is taken; from 1 to 2**31 - 1, gRPC's own limit. The default is what modelexpress' clients send at the most.
         max_requests_per_second: Most calls from one address, as a mean over a second; at least 1, or None for no limit.
 
     Raises:
@@ -65,10 +66,12 @@ class ServerConfig:
 
     def __post_init__(self) -> None:
         split_address("listen", self.listen)
-        for name in ("max_message_bytes", "max_requests_per_second"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise SettingError(name, value, "is not allowed: an integer of at least 1 is")
+        if not 1 <= self.max_message_bytes <= _LARGEST_MESSAGE:
+            rule = f"is not allowed: an integer from 1 to {_LARGEST_MESSAGE} is"
+            raise SettingError("max_message_bytes", self.max_message_bytes, rule)
+        if self.max_requests_per_second is not None and self.max_requests_per_second < 1:
+            rule = "is not allowed: an integer of at least 1 is"
+            raise SettingError("max_requests_per_second", self.max_requests_per_second, rule)
         for name, needed in (
             ("tls_cert_file", "tls_key_file"),
             ("tls_key_file", "tls_cert_file"),
@@ -82,7 +85,7 @@ class ServerConfig:
 
 
 class RegistryServer:
-    """A registry that listens while its block lasts.
+    """A registry that listens while its block lasts; for one block.
 
     A store that doesn't answer is no reason not to start: the health says so, and calls are answered as modelexpress' clients
     expect. The backend stays the caller's. On a free port of this machine::
@@ -101,18 +104,25 @@ class RegistryServer:
         """Serve `backend` as `config` says, and tell `observer` of each call."""
         self._config = ServerConfig() if config is None else config
         self._observer = observer
-        self._service = RegistryService(backend, refuse_invalid_load=self._config.refuse_invalid_load)
+        self._started = False
         self._tasks: list[asyncio.Task[None]] = []
         self.address: str = ""
         self.health: Health = Health(backend)
+        self._service = RegistryService(
+            backend, refuse_invalid_load=self._config.refuse_invalid_load, store_failed=self.health.doubt
+        )
 
     async def __aenter__(self) -> Self:
         """Listen.
 
         Raises:
+            AlreadyStartedError: It was started before.
             BindError: The address can't be listened on.
             CredentialFileError: A certificate, key or token file can't be used.
         """
+        if self._started:
+            raise AlreadyStartedError("the registry's server")
+        self._started = True
         config = self._config
         certificates, tokens = await asyncio.to_thread(_open_files, config)
         await check_bindable("listen", config.listen)

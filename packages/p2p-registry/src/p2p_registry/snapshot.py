@@ -5,6 +5,7 @@ is told from a whole one. Bytes are in base64; a load that is no number is writt
 """
 
 import base64
+import errno
 import hashlib
 import json
 import os
@@ -18,6 +19,32 @@ from p2p_registry.records import SourceStatus, WorkerKey, WorkerRecord, WorkerSt
 
 _FORMAT = "p2p-registry snapshot"
 _VERSION = 1
+
+
+def lock_snapshot(path: Path) -> int:
+    """Return a descriptor that keeps other processes from the file while it is open: each would undo what the others save.
+
+    It is of `PATH.lock`, because the file itself is replaced; that stays where it is, and counts only while its process lives.
+
+    Raises:
+        BackendError: Another process has the file, or it can't be locked.
+    """
+    import fcntl  # noqa: PLC0415 - Windows has none, and a store without a file needs none
+
+    try:
+        descriptor = os.open(path.with_name(f"{path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise BackendError(f"the snapshot {path} can't be written: {error.strerror}") from error
+    try:
+        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(descriptor)
+        if error.errno in {errno.EACCES, errno.EAGAIN}:
+            why = "belongs to another process that runs: give each its own file, or have replicas use Redis"
+        else:
+            why = f"can't be locked: {error.strerror}"
+        raise BackendError(f"the snapshot {path} {why}") from error
+    return descriptor
 
 
 def read_snapshot(path: Path) -> list[WorkerRecord]:

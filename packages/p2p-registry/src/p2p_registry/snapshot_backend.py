@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -11,7 +12,7 @@ from typing import Self
 from p2p_registry.errors import BackendError
 from p2p_registry.memory import MemoryBackend
 from p2p_registry.records import WorkerRecord
-from p2p_registry.snapshot import read_snapshot, write_snapshot
+from p2p_registry.snapshot import lock_snapshot, read_snapshot, write_snapshot
 
 _log = logging.getLogger(__name__)
 
@@ -20,13 +21,14 @@ class SnapshotBackend(MemoryBackend):
     """A `MemoryBackend` that is written to a file where something changed: every few seconds, and at its closing.
 
     So a killed process loses what it was told in its last seconds; sources publish again by themselves. The file is replaced as a
-    whole, in a thread, and belongs to this process alone.
+    whole, in a thread, and belongs to this process alone: another one that opens it is refused.
     """
 
-    def __init__(self, path: Path, records: list[WorkerRecord]) -> None:
-        """Hold what was read from `path`; made by `open`."""
+    def __init__(self, path: Path, lock: int, records: list[WorkerRecord]) -> None:
+        """Hold what was read from `path`, and the descriptor of its lock; made by `open`."""
         super().__init__(records)
         self._path = path
+        self._lock = lock
         self._written: list[WorkerRecord] | None = None
         # One thread, so that a write never overtakes another.
         self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="p2p-registry-snapshot")
@@ -40,15 +42,20 @@ class SnapshotBackend(MemoryBackend):
         """Read the file, write it once to see that it can be written, and save it regularly from then on.
 
         Args:
-            path: The file; where there is none, the store is empty. `PATH.new` beside it is written first.
+            path: The file; where there is none, the store is empty. `PATH.new` beside it is written first, and `PATH.lock` stays there.
             interval_seconds: Pause between two saves, above 0.
             sleep: Waits between saves.
 
         Raises:
-            BackendError: The file is damaged, of another version, or can't be read or written; it is left as it is.
+            BackendError: The file is damaged, of another version, another process', or can't be read or written; it is left as it is.
         """
-        backend = cls(path, await asyncio.to_thread(read_snapshot, path))
-        await backend.save()
+        lock = lock_snapshot(path)
+        try:
+            backend = cls(path, lock, await asyncio.to_thread(read_snapshot, path))
+            await backend.save()
+        except BaseException:
+            os.close(lock)
+            raise
         backend._saving = asyncio.create_task(backend._save_forever(interval_seconds, sleep))
         return backend
 
@@ -93,6 +100,7 @@ class SnapshotBackend(MemoryBackend):
             await self.save()
         finally:
             self._writer.shutdown(wait=False)
+            os.close(self._lock)
 
     async def _save_forever(self, interval_seconds: float, sleep: Callable[[float], Awaitable[object]]) -> None:
         while True:

@@ -49,7 +49,7 @@ def _as_flags(message: str) -> str:
     def flag(setting: re.Match[str]) -> str:
         return f"--{setting[1].replace('_', '-')}{' ' if setting[2] else ''}"
 
-    words = "extra|framework|listen|rank|registry|replicas|timeout|topology"
+    words = "extra|framework|listen|name|namespace|rank|registry|replicas|timeout|topology"
     beginnings = "auth|heartbeat|http|interval|max|tls|token"
     names = rf"(?:{words})(?==)|(?:{beginnings})(?:_[a-z]+)+|source_type|[a-z]+_parallel_size"
     return re.sub(rf"(?<![\w/.-])({names})(=?)", flag, message)

@@ -10,6 +10,7 @@ import grpc
 import grpc.aio
 from cyclopts import Parameter
 
+from p2p_registry._files import check_ca
 from p2p_registry.errors import CredentialFileError, SettingError
 from p2p_registry.server import CHANNEL_OPTIONS
 from p2p_registry.serving import is_loopback, split_address
@@ -42,18 +43,18 @@ class RegistryFlags:
         """Return where to dial.
 
         Raises:
-            SettingError: It isn't HOST:PORT.
+            SettingError: It isn't HOST:PORT, or asks for TLS without its CAs.
         """
         if self.registry is not None:
             split_address("registry", self.registry)
             return self.registry
-        return registry_address(os.environ)
+        return registry_address(os.environ, tls=self.tls_ca_file is not None)
 
     def open_channel(self) -> grpc.aio.Channel:
         """Return a channel to the registry, which dials when it is used.
 
         Raises:
-            CredentialFileError: A file can't be read.
+            CredentialFileError: A file can't be read, or holds something else.
             SettingError: A flag needs another.
         """
         address = self.address()
@@ -70,15 +71,17 @@ class RegistryFlags:
             if self.tls_ca_file is None and not is_loopback(address):
                 rule = f"would send its token in plaintext to {address}: give tls_ca_file too"
                 raise SettingError("token_file", self.token_file, rule)
-            _read("token_file", self.token_file)
+            _read_token(self.token_file)
             interceptors.append(_Token(self.token_file))
         options: list[tuple[str, Any]] = list(CHANNEL_OPTIONS)
         if self.tls_ca_file is None:
             return grpc.aio.insecure_channel(address, options, interceptors=interceptors)
         if self.tls_server_name is not None:
             options.append(("grpc.ssl_target_name_override", self.tls_server_name))
+        authorities = _read("tls_ca_file", self.tls_ca_file)
+        check_ca("tls_ca_file", self.tls_ca_file, authorities)
         credentials = grpc.ssl_channel_credentials(
-            _read("tls_ca_file", self.tls_ca_file),
+            authorities,
             None if self.tls_key_file is None else _read("tls_key_file", self.tls_key_file),
             None if self.tls_cert_file is None else _read("tls_cert_file", self.tls_cert_file),
         )
@@ -88,15 +91,21 @@ class RegistryFlags:
 NO_FLAGS = RegistryFlags()
 
 
-def registry_address(environ: Mapping[str, str]) -> str:
+def registry_address(environ: Mapping[str, str], *, tls: bool) -> str:
     """Return where modelexpress' clients would look for the registry.
 
+    Args:
+        environ: The variables.
+        tls: Whether it is dialled by TLS.
+
     Raises:
-        SettingError: A variable holds no address.
+        SettingError: A variable holds no address, or one of https, which isn't dialled in plaintext.
     """
     for name in ("MODEL_EXPRESS_URL", "MX_SERVER_ADDRESS"):
         if value := environ.get(name, ""):
             address = value.partition("://")[2] if "://" in value else value
+            if value.startswith("https://") and not tls:
+                raise SettingError(name, value, "needs tls_ca_file: give it, or http:// for plaintext")
             split_address(name, address.rstrip("/"))
             return address.rstrip("/")
     return "localhost:8001"
@@ -111,10 +120,17 @@ class _Token(grpc.aio.UnaryUnaryClientInterceptor):
     async def intercept_unary_unary(
         self, continuation: Callable[[Any, Any], Any], client_call_details: Any, request: Any
     ) -> Any:
-        token = _read("token_file", self._path).decode("ascii", "replace").strip()
+        token = _read_token(self._path)
         metadata = client_call_details.metadata or grpc.aio.Metadata()
         metadata.add("authorization", f"Bearer {token}")
         return await continuation(client_call_details._replace(metadata=metadata), request)
+
+
+def _read_token(path: Path) -> str:
+    token = _read("token_file", path).decode("ascii", "replace").strip()
+    if not token.isprintable() or not token.isascii() or not token or " " in token:
+        raise CredentialFileError("token_file", path, "one token of printable ASCII letters is needed")
+    return token
 
 
 def _read(setting: str, path: Path) -> bytes:

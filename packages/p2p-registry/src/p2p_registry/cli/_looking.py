@@ -9,7 +9,7 @@ import grpc.aio
 from p2p_registry._health import HEALTH, HealthCheckRequest, HealthCheckResponse, ServingStatus
 from p2p_registry.cli._connecting import RegistryFlags
 from p2p_registry.errors import RegistryUnreachableError
-from p2p_registry.listing import HEARTBEAT_TIMEOUT_MS
+from p2p_registry.listing import CLOCKS_AGREE_MS, HEARTBEAT_TIMEOUT_MS
 from p2p_registry.records import SourceStatus
 from p2p_registry.server import SERVICE_NAME, RegistryStub
 from p2p_registry.service import system_clock_ms
@@ -111,6 +111,9 @@ def _row(reference: SourceInstanceRef, status: SourceStatus | None) -> Row:
     if status is None and system_clock_ms() - reference.updated_at > HEARTBEAT_TIMEOUT_MS:
         status = SourceStatus.READY
         notes.insert(0, "its last heartbeat is too old: pullers aren't shown it")
+    elif status is None and reference.updated_at - system_clock_ms() > CLOCKS_AGREE_MS:
+        status = SourceStatus.READY
+        notes.insert(0, "its last heartbeat is of a time to come, by a clock that was ahead: pullers aren't shown it")
     elif status is None:
         notes.insert(0, "status unknown: look again")
     return Row(reference=reference, status=status, load=load, note="; ".join(notes))

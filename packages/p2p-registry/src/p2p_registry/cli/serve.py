@@ -88,8 +88,6 @@ def run_serve(
     config = ServerConfig(**asdict(flags))
     url = backend_url(os.environ) if backend is None else backend
     set_up_logging(log_format, log_level)
-    # gRPC's own lines go past the log's format, and hold what a client sent.
-    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     return asyncio.run(_serve(config, url, None if http_port is None else (http_host, http_port)))
 
 
@@ -99,14 +97,14 @@ def backend_url(environ: Mapping[str, str]) -> str:
     Raises:
         SettingError: MX_METADATA_BACKEND names one that its variables don't describe here.
     """
-    kind = environ.get("MX_METADATA_BACKEND", "memory").strip().lower()
+    kind = environ.get("MX_METADATA_BACKEND", "").strip().lower() or "memory"
     if kind == "memory":
         return "memory"
     if kind == "redis":
-        return environ.get("REDIS_URL", _DEFAULT_REDIS)
+        return environ.get("REDIS_URL") or _DEFAULT_REDIS
     if kind == "kubernetes":
         namespace = environ.get("MX_METADATA_NAMESPACE") or environ.get("POD_NAMESPACE")
-        if namespace is None:
+        if not namespace:
             raise SettingError("MX_METADATA_BACKEND", kind, "needs MX_METADATA_NAMESPACE or POD_NAMESPACE beside it")
         return f"kubernetes://{namespace}"
     raise SettingError(

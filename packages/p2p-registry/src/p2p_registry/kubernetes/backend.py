@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, TypeAlias, TypeVar
 
@@ -22,6 +23,7 @@ from p2p_registry.kubernetes.objects import (
     states_patch,
     tensors_config_map,
 )
+from p2p_registry.listing import is_older
 from p2p_registry.records import SourceStatus, WorkerKey, WorkerRecord, WorkerState, WorkerSummary
 
 _log = logging.getLogger(__name__)
@@ -65,18 +67,28 @@ class KubernetesBackend:
         new = new_object(record)
         name = new["metadata"]["name"]
         for _ in range(_ATTEMPTS):
-            found = await self._api.create(new)
+            made = found = await self._api.create(new)
             if found is None:
                 found = await self._api.patch(name, {"metadata": new["metadata"], "spec": new["spec"]})
             if found is None:
                 continue  # removed in between
-            config_map = tensors_config_map(record, found)
-            if config_map is not None:
-                await self._api.write_config_map(config_map)
-            patch = publication_patch(record, found, None if config_map is None else config_map["metadata"]["name"])
-            if await self._patch_status(name, patch):
-                return
+            try:
+                config_map = tensors_config_map(record, found)
+                if config_map is not None:
+                    await self._api.write_config_map(config_map)
+                patch = publication_patch(record, found, None if config_map is None else config_map["metadata"]["name"])
+                if await self._patch_status(name, patch):
+                    return
+            except BackendError:
+                if made is not None:
+                    await self._take_back(name, made)
+                raise
         raise _contended(name)
+
+    async def _take_back(self, name: str, made: Object) -> None:
+        """Delete an object that never got its status, which no reaper would see, unless it has changed since."""
+        with suppress(BackendError):
+            await self._api.delete(name, made["metadata"]["uid"], int(made["metadata"]["resourceVersion"]))
 
     async def update_state(self, key: WorkerKey, state: WorkerState) -> UpdateOutcome:
         """Replace the state of a record, as `Backend.update_state` says."""
@@ -85,7 +97,7 @@ class KubernetesBackend:
             stored = None if entry is None else dict(entry.states()).get(key.worker_rank)
             if entry is None or stored is None:
                 return UpdateOutcome.NOT_REGISTERED, None
-            if stored.updated_at_ms > state.updated_at_ms:
+            if is_older(state.updated_at_ms, stored.updated_at_ms):
                 return UpdateOutcome.OLDER, None
             return UpdateOutcome.APPLIED, lambda: self._write_states(entry, {key.worker_rank: state})
 

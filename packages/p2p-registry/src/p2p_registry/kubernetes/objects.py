@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from google.protobuf import json_format
 
-from p2p_registry.errors import BackendError
+from p2p_registry.errors import BackendError, RecordRefusedError
 from p2p_registry.identity import SourceType
 from p2p_registry.kubernetes.merging import difference
 from p2p_registry.kubernetes.names import (
@@ -119,12 +119,12 @@ def new_object(record: WorkerRecord) -> Object:
     """Return a worker's object as it is made: without a status, which an API server takes at another address only.
 
     Raises:
-        BackendError: The source id is none that `mx_source_id` gives.
+        RecordRefusedError: The source id is none that `mx_source_id` gives.
     """
     key, identity = record.summary.key, SourceIdentity.FromString(record.identity)
     name = object_name(key.source_id, key.worker_id)
     if name is None:
-        raise BackendError(f"source id {key.source_id!r} can't be stored: 16 hexadecimal digits can")
+        raise RecordRefusedError(f"source id {key.source_id!r} can't be stored: 16 hexadecimal digits can")
     labels = {SOURCE_LABEL: key.source_id}
     annotations = {IDENTITY_ANNOTATION: json_format.MessageToJson(identity, indent=None, ensure_ascii=False)}
     if is_plain(key.worker_id):
@@ -169,7 +169,7 @@ def publication_patch(record: WorkerRecord, found: Mapping[str, Any], config_map
     """Return the status patch that puts a record in place of what `found` holds; refused once `found` has changed.
 
     Raises:
-        BackendError: The record can't be stored.
+        RecordRefusedError: The record can't be stored.
     """
     entry = entry_of(found)  # None where somebody left a status that can't be read; it is replaced
     rank, state = record.summary.key.worker_rank, record.summary.state

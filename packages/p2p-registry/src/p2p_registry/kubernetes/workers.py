@@ -5,7 +5,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from p2p_registry.errors import BackendError
+from p2p_registry.errors import RecordRefusedError
 from p2p_registry.wire import ArtifactSourceMetadata, TensorDescriptor, TensorSourceMetadata, WorkerMetadata
 
 TENSORS_KEY: Final = "tensors.json"
@@ -28,7 +28,7 @@ def worker_fields(worker: WorkerMetadata, config_map: str | None) -> dict[str, A
         config_map: Name of the ConfigMap with its tensors; None where it has none.
 
     Raises:
-        BackendError: A number is larger than Kubernetes' integers.
+        RecordRefusedError: A number is larger than Kubernetes' integers.
     """
     fields: dict[str, Any] = {"workerRank": worker.worker_rank, "backendType": "none"}
     kind = worker.WhichOneof("backend_metadata")
@@ -111,7 +111,7 @@ def _tensor_of(row: Mapping[str, Any]) -> TensorDescriptor:
 
 def _artifact_fields(artifact: ArtifactSourceMetadata) -> dict[str, Any]:
     if artifact.total_size > _INT64_MAX:
-        raise BackendError(
+        raise RecordRefusedError(
             f"artifact_source.total_size={artifact.total_size} can't be stored: Kubernetes' integers end at {_INT64_MAX}"
         )
     return {
