@@ -15,7 +15,7 @@ from p2p_registry.serving import ServerConfig
 ROOT = Path(__file__).parents[2]
 DOCUMENT = (ROOT / "docs" / "p2p-registry.md").read_text()
 PROGRAMS = re.findall(r"^```python\n(.*?)^```", DOCUMENT, re.DOTALL | re.MULTILINE)
-_DEFINED = re.compile(r"^(?:async )?def (test_\w+)\(", re.MULTILINE)
+_DEFINED = re.compile(r"^ *(?:async )?def (test_\w+)\(", re.MULTILINE)
 
 
 def rows(heading: str) -> list[list[str]]:
