@@ -212,7 +212,7 @@ class Fleet:
         command = Path(sys.executable).with_name("p2p-registry")
         with self.log.open("ab") as errors:
             server = await asyncio.create_subprocess_exec(
-                *(str(command), "serve", "--listen", "127.0.0.1:0", "--no-http-port", "--backend", backend),
+                *(str(command), "serve", "--listen", "127.0.0.1:0", "--no-http-listen", "--backend", backend),
                 stdout=asyncio.subprocess.PIPE,
                 stderr=errors,
             )
