@@ -1,7 +1,7 @@
-"""Check that no package breaks the interface of its last release, except where a waiver says why.
+"""Check that no package breaks the interface that it promised, except where a waiver says why.
 
-The interface is what modules list in `__all__`. The last release's stands in the package's `baseline/api`, as stubs; a release writes
-it (scripts/release.py). A break is waived, until the release whose number tells of it, in the package's `api-waivers.toml`:
+The interface is what modules list in `__all__`. The promised one stands in the package's `baseline/api`, as stubs: the last release's,
+which scripts/release.py writes, and before the first release what that will promise, which `--write DIST` moves. A break is waived, until the release whose number tells of it, in the package's `api-waivers.toml`:
 
     [[waiver]]
     break = "p2p_selection.Spread(weight): Parameter was removed"
@@ -30,7 +30,7 @@ def stubs(folder: Path) -> None:
 
 
 def baseline(package: Package) -> Path:
-    """Return the folder with the stubs of a package's last release."""
+    """Return the folder with the stubs of what a package promised."""
     return ROOT / package.folder / "baseline" / "api"
 
 
@@ -81,15 +81,15 @@ def _promised(module: griffe.Object | griffe.Alias) -> Iterator[str]:
 def faults(package: Package, present: Path) -> list[str]:
     """Return what is wrong with a package: breaks without a waiver, and waivers without a break or without a reason."""
     if not baseline(package).exists():
-        return []  # never released
+        return [f"has no baseline: uv run python scripts/check_api.py --write {package.name}"]
     found, waived = breaks(package.import_name, baseline(package), present), waivers(package)
-    wrong = [f"breaks the last release: {each}" for each in found if each not in waived]
+    wrong = [f"breaks its baseline: {each}" for each in found if each not in waived]
     wrong += [f"waives what isn't broken: {each}" for each in waived if each not in found]
     return wrong + [f"waives without a reason: {each}" for each, reason in waived.items() if not reason.strip()]
 
 
 def write(package: Package, present: Path) -> None:
-    """Make the present interface that of the last release; its waivers have served."""
+    """Make the present interface the promised one; its waivers have served."""
     shutil.rmtree(baseline(package), ignore_errors=True)
     shutil.copytree(present / package.import_name, baseline(package) / package.import_name)
     (ROOT / package.folder / "api-waivers.toml").unlink(missing_ok=True)
@@ -99,7 +99,7 @@ def main() -> None:
     """Check every package, or write the baseline of those named."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
-        "--write", nargs="+", metavar="DIST", default=(), help="make this the interface of the last release"
+        "--write", nargs="+", metavar="DIST", default=(), help="make the present interface the promised one"
     )
     chosen = parser.parse_args().write
     if unknown := set(chosen) - {package.name for package in packages()}:

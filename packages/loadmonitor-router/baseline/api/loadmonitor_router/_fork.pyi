@@ -1,0 +1,3 @@
+from loadmonitor_router.errors import ForkedProcessError as ForkedProcessError
+
+def check_not_forked(what: str) -> None: ...

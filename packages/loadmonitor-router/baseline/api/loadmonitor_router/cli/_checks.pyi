@@ -1,0 +1,3 @@
+from loadmonitor_router.errors import ConfigError as ConfigError
+
+def check_timeout(seconds: float, flag: str = '--timeout') -> None: ...

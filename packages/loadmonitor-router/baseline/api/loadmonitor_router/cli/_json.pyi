@@ -1,0 +1,6 @@
+from loadmonitor_router.cli._view import WorkerView as WorkerView
+
+SCHEMA: str
+
+def timestamp(unix_ms: int) -> str: ...
+def json_line(shown: WorkerView) -> str: ...

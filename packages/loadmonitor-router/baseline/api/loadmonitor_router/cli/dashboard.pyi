@@ -1,0 +1,3 @@
+from loadmonitor_router.export.alerts import DEFAULT_RUNBOOK as DEFAULT_RUNBOOK, alert_rules as alert_rules
+
+def dashboard(*, alerts: bool = False, runbook: str = ...) -> int: ...

@@ -1,0 +1,3 @@
+from loadmonitor_router.export.metrics import Family as Family
+
+def selector(family: Family, variables: tuple[str, ...] = (), /, *, suffix: str = '', **matchers: str) -> str: ...

@@ -1,0 +1,3 @@
+from collections.abc import Callable as Callable
+
+def on_loop(read: Callable[[], _Value]) -> Callable[[], _Value]: ...

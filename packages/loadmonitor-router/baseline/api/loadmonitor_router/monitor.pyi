@@ -1,0 +1,29 @@
+from collections.abc import AsyncGenerator, Iterable, Mapping
+from loadmonitor_router._clock import SystemClock as SystemClock
+from loadmonitor_router._fleet import compare_fleet as compare_fleet
+from loadmonitor_router._fork import check_not_forked as check_not_forked
+from loadmonitor_router._view import WorkerView as WorkerView, WorkersAt as WorkersAt
+from loadmonitor_router._watch import Watch as Watch
+from loadmonitor_router.age import DEFAULT_FRESHNESS_MS as DEFAULT_FRESHNESS_MS
+from loadmonitor_router.config import ClientConfig as ClientConfig
+from loadmonitor_router.credentials import Credentials as Credentials, PLAINTEXT as PLAINTEXT
+from loadmonitor_router.errors import ClientStateError as ClientStateError, ConfigError as ConfigError, DropReason as DropReason
+from loadmonitor_router.interfaces import Clock as Clock, TimerHandle as TimerHandle
+from loadmonitor_router.snapshot import FleetSnapshot as FleetSnapshot, WorkerLoad as WorkerLoad, WorkerTarget as WorkerTarget
+from loadmonitor_router.stats import Histogram as Histogram, MonitorStats as MonitorStats, ReconnectReason as ReconnectReason
+from types import TracebackType
+from typing import Self
+
+class LoadMonitor:
+    config: ClientConfig
+    freshness_ms: int
+    def __init__(self, *, router_id: str, report_interval_ms: int = 1000, freshness_ms: int = ..., lease_ttl_ms: int = 15000, connect_timeout_ms: int = 2000, ack_timeout_ms: int = 2000, max_unacked_reports: int | None = 1, clock: Clock | None = None, credentials: Credentials = ..., options: Mapping[str, int | str] | None = None) -> None: ...
+    async def __aenter__(self) -> Self: ...
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None: ...
+    def reconcile(self, workers: Iterable[WorkerTarget]) -> None: ...
+    def snapshot(self) -> FleetSnapshot: ...
+    def fresh_load(self, url: str) -> WorkerLoad | None: ...
+    async def changed(self, version: int) -> FleetSnapshot: ...
+    async def changes(self) -> AsyncGenerator[FleetSnapshot]: ...
+    @property
+    def stats(self) -> MonitorStats: ...

@@ -1,0 +1,9 @@
+from collections.abc import Iterable, Mapping, Sequence
+from loadmonitor_worker._describe import line_of as line_of
+from loadmonitor_worker.authorization import AllowAll as AllowAll, BearerTokenAuthorizer as BearerTokenAuthorizer, CallMetadata as CallMetadata, CertificateAuthorizer as CertificateAuthorizer, PeerIdentity as PeerIdentity
+from loadmonitor_worker.config import ReporterConfig as ReporterConfig
+from loadmonitor_worker.interfaces import Authorizer as Authorizer
+
+def configured_authorizers(config: ReporterConfig) -> list[Authorizer]: ...
+def identify(address: str, auth_context: Mapping[str, Iterable[bytes]]) -> PeerIdentity: ...
+def first_refusal(authorizers: Sequence[Authorizer], peer: PeerIdentity, metadata: CallMetadata, router_id: str) -> str | None: ...

@@ -1,0 +1,9 @@
+from collections.abc import Callable as Callable
+from loadmonitor_worker.interfaces import Clock as Clock, TimerHandle as TimerHandle
+
+LOOK_EVERY_NS: int
+
+class Rotation:
+    def __init__(self, look: Callable[[], None], clock: Clock) -> None: ...
+    def start(self) -> None: ...
+    async def end(self, timeout_seconds: float) -> None: ...

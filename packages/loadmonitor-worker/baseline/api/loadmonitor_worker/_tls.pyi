@@ -1,0 +1,23 @@
+import grpc
+from collections.abc import Callable as Callable
+from dataclasses import dataclass, field
+from loadmonitor_worker._validity import not_after as not_after
+from loadmonitor_worker.config import ReporterConfig as ReporterConfig
+from loadmonitor_worker.errors import CredentialFileError as CredentialFileError
+from pathlib import Path
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    certificate: bytes
+    key: bytes = field(repr=False)
+    client_ca: bytes | None
+
+class CertificateCache:
+    def __init__(self, certificate: Path, key: Path, client_ca: Path | None, unix_seconds: Callable[[], float] = ...) -> None: ...
+    def credentials(self) -> grpc.ServerCredentials: ...
+    def fetch(self) -> grpc.ServerCertificateConfiguration | None: ...
+    def refresh(self) -> None: ...
+    def expiry(self) -> str | None: ...
+    def warn_when_expired(self) -> None: ...
+
+def certificate_cache(config: ReporterConfig) -> CertificateCache | None: ...

@@ -1,0 +1,3 @@
+from datetime import datetime
+
+def not_after(pem: bytes) -> datetime | None: ...

@@ -1,0 +1,16 @@
+import asyncio
+from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager
+from loadmonitor_worker.cli._settings import SidecarConfig as SidecarConfig
+from loadmonitor_worker.errors import ConfigError as ConfigError
+from loadmonitor_worker.interfaces import LoadSnapshotSource as LoadSnapshotSource
+from loadmonitor_worker.settings import LoadedSettings as LoadedSettings
+from loadmonitor_worker.sources import MetricsSource as MetricsSource, SglangHttpSource as SglangHttpSource, SglangShmSource as SglangShmSource, SyntheticSource as SyntheticSource, shipped_mappings as shipped_mappings
+
+def make_source(loaded: LoadedSettings[SidecarConfig], *, unless: Collection[str] = ()) -> LoadSnapshotSource: ...
+def refuse_foreign_settings(loaded: LoadedSettings[SidecarConfig], *, unless: Collection[str] = ()) -> None: ...
+def make_http_source(config: SidecarConfig, *, dp_size: int | None) -> SglangHttpSource: ...
+@asynccontextmanager
+async def closing(source: LoadSnapshotSource | None) -> AsyncIterator[None]: ...
+@asynccontextmanager
+async def stop_signals() -> AsyncIterator['asyncio.Future[int]']: ...

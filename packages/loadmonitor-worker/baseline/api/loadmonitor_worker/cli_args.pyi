@@ -1,0 +1,3 @@
+import argparse
+
+def add_cli_args(parser: argparse.ArgumentParser, *, default_host: str | None = '127.0.0.1') -> None: ...

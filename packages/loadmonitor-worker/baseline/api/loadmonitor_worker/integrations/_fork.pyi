@@ -1,0 +1,6 @@
+from collections.abc import Callable as Callable, Iterator
+from contextlib import contextmanager
+
+@contextmanager
+def in_forked_children(callback: Callable[[], None]) -> Iterator[None]: ...
+def detach_sockets(port: int) -> None: ...

@@ -1,0 +1,13 @@
+from _typeshed import Incomplete
+from collections.abc import Mapping
+from loadmonitor_worker.errors import InvalidSnapshotError as InvalidSnapshotError
+from loadmonitor_worker.snapshot import RankSnapshot as RankSnapshot
+from typing import Final
+
+TOTALS: Final[Incomplete]
+KNOWN_KEYS: Final[Incomplete]
+
+def with_defaults(fields: Mapping[object, object]) -> dict[str, object]: ...
+def snapshot_unix_ms(load: Mapping[str, object]) -> int | None: ...
+def to_rank_snapshot(load: Mapping[str, object]) -> RankSnapshot: ...
+def to_sglang_fields(snapshot: RankSnapshot) -> dict[str, object]: ...

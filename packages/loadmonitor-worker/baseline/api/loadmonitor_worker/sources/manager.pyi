@@ -1,0 +1,9 @@
+from collections.abc import Sequence
+from loadmonitor_worker.interfaces import SglangManager as SglangManager
+from loadmonitor_worker.snapshot import RankSnapshot as RankSnapshot
+from loadmonitor_worker.sources._sglang_fields import KNOWN_KEYS as KNOWN_KEYS, to_rank_snapshot as to_rank_snapshot
+
+class ManagerSource:
+    def __init__(self, manager: SglangManager) -> None: ...
+    async def get_loads(self) -> Sequence[RankSnapshot]: ...
+    def expected_dp_ranks(self) -> frozenset[int]: ...

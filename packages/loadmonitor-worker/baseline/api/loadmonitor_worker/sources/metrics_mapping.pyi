@@ -1,0 +1,29 @@
+from _typeshed import Incomplete
+from collections.abc import Mapping
+from dataclasses import dataclass
+from loadmonitor_worker.errors import ConfigError as ConfigError
+from loadmonitor_worker.snapshot import RankSnapshot as RankSnapshot
+from loadmonitor_worker.sources._metrics_terms import REFERABLE as REFERABLE, Reading as Reading, Term as Term, parse_reading as parse_reading
+from pathlib import Path
+from typing import Final, Self
+
+SCHEMA: Final[str]
+NEEDED: Final[Incomplete]
+CAPACITIES: Final[Incomplete]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricsMapping:
+    engine: str
+    readings: Mapping[str, tuple[Reading, ...]]
+    path: str = ...
+    rank_label: str | None = ...
+    copies: frozenset[str] = ...
+    parts: frozenset[str] = ...
+    awake: Term | None = ...
+    optional: frozenset[str] = ...
+    @classmethod
+    def load(cls, name_or_path: str | Path) -> Self: ...
+    @classmethod
+    def from_toml(cls, text: str, *, where: str = 'mapping') -> Self: ...
+
+def shipped_mappings() -> tuple[str, ...]: ...

@@ -1,0 +1,9 @@
+from collections.abc import Callable as Callable, Sequence
+from loadmonitor_worker.errors import ConfigError as ConfigError
+from loadmonitor_worker.snapshot import RankSnapshot as RankSnapshot
+from loadmonitor_worker.sources._time import system_unix_ms as system_unix_ms
+
+class SyntheticSource:
+    def __init__(self, dp_size: int, *, seed: int = 0, period_ms: int = 20000, unix_ms: Callable[[], int] = ...) -> None: ...
+    async def get_loads(self) -> Sequence[RankSnapshot]: ...
+    def expected_dp_ranks(self) -> frozenset[int]: ...

@@ -1,0 +1,16 @@
+from _typeshed import Incomplete
+from collections.abc import Callable as Callable, Iterable, Iterator
+from nic_metrics.errors import NicMetricsError as NicMetricsError
+from nic_metrics.ports import PortId as PortId, list_ports as list_ports
+from pathlib import Path
+
+DEFAULT_SYSFS: Incomplete
+SHORTEST_SECONDS: Incomplete
+LONGEST_SECONDS: Incomplete
+
+class IntervalError(NicMetricsError): ...
+
+def class_directory(root: Path) -> Path: ...
+def choose_ports(root: Path, devices: Iterable[str]) -> tuple[PortId, ...]: ...
+def check_interval(seconds: float, longest_seconds: float = ...) -> None: ...
+def rounds(look: Callable[[], _Looked], interval_seconds: float, *, clock: Callable[[], float] = ..., sleep: Callable[[float], None] = ...) -> Iterator[_Looked]: ...

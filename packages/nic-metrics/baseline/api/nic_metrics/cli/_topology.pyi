@@ -1,0 +1,9 @@
+from collections.abc import Mapping
+from nic_metrics.cli._ports import DEFAULT_SYSFS as DEFAULT_SYSFS, class_directory as class_directory
+from nic_metrics.pci import PciDistance as PciDistance, PciPlace as PciPlace, pci_distance as pci_distance, shared_depth as shared_depth
+from nic_metrics.topology import DEFAULT_DEV_ROOT as DEFAULT_DEV_ROOT, Nic as Nic, Topology as Topology, read_topology as read_topology
+from pathlib import Path
+
+def topology_below(root: Path) -> Topology: ...
+def nearest_gpus(topology: Topology) -> Mapping[str, tuple[int, ...]]: ...
+def numbers(gpus: tuple[int, ...]) -> str: ...

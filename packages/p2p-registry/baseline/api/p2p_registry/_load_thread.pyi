@@ -1,0 +1,9 @@
+from collections.abc import Callable as Callable
+from p2p_registry.errors import SettingError as SettingError
+from p2p_registry.publishing import LoadReading as LoadReading, checked_load as checked_load
+
+class LoadThread:
+    reading: LoadReading | None
+    def __init__(self, provider: Callable[[], float | None], monotonic: Callable[[], float]) -> None: ...
+    def ask(self) -> None: ...
+    def close(self) -> None: ...

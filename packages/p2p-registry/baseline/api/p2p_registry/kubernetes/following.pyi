@@ -1,0 +1,9 @@
+from p2p_registry.errors import BackendError as BackendError
+from p2p_registry.kubernetes.api import EventType as EventType, ObjectApi as ObjectApi, WatchEvent as WatchEvent
+from p2p_registry.kubernetes.cache import WorkerCache as WorkerCache
+from p2p_registry.kubernetes.objects import entry_of as entry_of
+
+class Follower:
+    def __init__(self, api: ObjectApi, cache: WorkerCache, *, silence_seconds: float) -> None: ...
+    async def catch_up(self) -> None: ...
+    async def aclose(self) -> None: ...

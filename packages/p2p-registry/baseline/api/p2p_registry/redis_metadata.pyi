@@ -1,0 +1,6 @@
+from collections.abc import Mapping
+from p2p_registry.wire import ArtifactSourceMetadata as ArtifactSourceMetadata, TensorDescriptor as TensorDescriptor, TensorSourceMetadata as TensorSourceMetadata, WorkerMetadata as WorkerMetadata
+from typing import Any
+
+def metadata_members(metadata: bytes) -> dict[str, object]: ...
+def metadata_of(members: Mapping[str, Any]) -> bytes: ...

@@ -1,0 +1,16 @@
+from collections.abc import Callable as Callable, Iterable
+from p2p_selection.adapting import candidate_from as candidate_from
+from p2p_selection.candidates import Candidate as Candidate, SourceKey as SourceKey, Target as Target
+from p2p_selection.errors import MalformedCandidateError as MalformedCandidateError, SettingError as SettingError
+from p2p_selection.explaining import Explanation as Explanation, explain_verdicts as explain_verdicts
+from p2p_selection.filtering import CandidateFilter as CandidateFilter, DropReason as DropReason
+from p2p_selection.interfaces import Account as Account, Accountable as Accountable, AttemptOutcome as AttemptOutcome, SelectionHook as SelectionHook, SourceSelector as SourceSelector
+from p2p_selection.selection import Fate as Fate, Selection as Selection, Verdict as Verdict
+
+class SelectionPipeline:
+    selector: SourceSelector
+    def __init__(self, selector: SourceSelector, *, conditions: CandidateFilter | None = None, limit: int | None = 3, cool_down_seconds: float = 60.0, hook: SelectionHook | None = None, now_ms: Callable[[], int] = ..., monotonic: Callable[[], float] = ...) -> None: ...
+    def select(self, listed: Iterable[object], target: Target) -> Selection: ...
+    def explain(self, listed: Iterable[object], target: Target) -> tuple[Explanation, ...]: ...
+    def listing_failed(self, error: Exception) -> None: ...
+    def attempted(self, candidate: Candidate, outcome: AttemptOutcome, seconds: float, error: Exception | None = None) -> None: ...

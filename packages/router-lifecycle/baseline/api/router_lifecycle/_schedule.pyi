@@ -1,0 +1,3 @@
+from router_lifecycle.dialects import DialectName as DialectName
+
+def seconds_to_look(age_seconds: float, dialect: DialectName, spread: float = 1.0) -> float: ...

@@ -1,0 +1,8 @@
+from collections.abc import Sequence
+from cyclopts import App
+from typing import Literal
+
+app: App
+
+def completion(shell: Literal['bash', 'fish', 'zsh'], /) -> None: ...
+def run(arguments: Sequence[str]) -> int: ...

@@ -1,0 +1,6 @@
+from router_lifecycle.exchange import Answer as Answer, Request as Request
+from typing import Protocol
+
+class Transport(Protocol):
+    async def send(self, request: Request, *, timeout_seconds: float) -> Answer: ...
+    async def aclose(self) -> None: ...

@@ -1,0 +1,3 @@
+from router_lifecycle.errors import InvalidRouterURLError as InvalidRouterURLError
+
+def normalize_router_url(url: str) -> str: ...
