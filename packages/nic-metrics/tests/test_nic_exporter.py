@@ -17,7 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from nic_metrics import ByteTotals, PortId, PortSampler, UnknownReason
 from nic_metrics.cli import run
-from nic_metrics.prometheus import FAMILIES, make_registry, markdown_table
+from nic_metrics.prometheus import FAMILIES, SignalLoad, make_registry, markdown_table
 
 COMMAND = str(Path(sysconfig.get_path("scripts")) / "nic-metrics")
 FIRST, SECOND = PortId("mlx5_0"), PortId("mlx5_1")
@@ -112,6 +112,19 @@ def test_signals_are_exported_where_they_are_known(tree: NicTree, clock: ManualC
     assert value(registry, "nic_metrics_source_load_age_seconds", signal="serving") == 1.5
     assert value(registry, "nic_metrics_source_load_ratio", signal="nic") is None
     assert value(registry, "nic_metrics_source_load_age_seconds", signal="nic") is None
+
+
+def test_a_load_that_cannot_be_told_costs_the_ports_nothing(
+    tree: NicTree, clock: ManualClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken() -> dict[str, SignalLoad]:
+        raise RuntimeError("the engine is gone")
+
+    registry = make_registry([FIRST], root=tree.root, clock=clock, source_load=broken)
+    assert value(registry, "nic_metrics_source_load_ratio", signal="serving") is None
+    clock.advance(10)
+    assert value(registry, "nic_metrics_port_utilization_ratio", **NAMES) == 0.0
+    assert "the engine is gone" in caplog.text
 
 
 def test_the_exposition_has_the_families_of_the_table_and_no_other(tree: NicTree, clock: ManualClock) -> None:

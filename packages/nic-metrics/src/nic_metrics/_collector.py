@@ -1,5 +1,6 @@
 """A Prometheus collector that reads ports when it is scraped."""
 
+import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib.metadata import version
@@ -16,6 +17,8 @@ from nic_metrics.utilization import UnknownReason, Utilization
 
 # Two scrapers may come right after one another, and a window of milliseconds would tell the second nothing.
 _MIN_WINDOW_SECONDS = 1.0
+
+_logger = logging.getLogger(__name__)
 
 _Samples = Iterable[tuple[tuple[str, ...], float | None]]
 
@@ -62,11 +65,21 @@ class PortCollector(Collector):
             ((*labels[port], reason), use.reason is reason) for port, use in uses.items() for reason in UnknownReason
         )
         yield _family(prometheus.UNKNOWN, unknown)
-        loads = {} if self._source_load is None else self._source_load()
+        loads = self._loads()
         known = {signal: load for signal, load in loads.items() if load.value is not None}
         yield _family(prometheus.SOURCE_LOAD, (((signal,), load.value) for signal, load in known.items()))
         yield _family(prometheus.SOURCE_LOAD_AGE, (((signal,), load.age_seconds) for signal, load in known.items()))
         yield _family(prometheus.BUILD_INFO, [((version("nic-metrics"),), 1)])
+
+    def _loads(self) -> Mapping[str, SignalLoad]:
+        if self._source_load is None:
+            return {}
+        try:
+            return self._source_load()
+        except Exception:
+            # The ports are no less true for it; what isn't known has no series.
+            _logger.exception("the source's load can't be told, and is left out of this scrape")
+            return {}
 
     def _uses(self) -> Mapping[PortId, Utilization]:
         for port, use in self._sampler.sample().items():

@@ -153,7 +153,7 @@ class TokenFile:
     def refresh(self) -> None:
         """Look at the file; see `Kept`."""
         if self._kept.refresh():
-            _log.info("the token file has changed: %d tokens are taken", len(self._kept.content))
+            _log.info("the token file has changed; tokens taken: %d", len(self._kept.content))
 
     def refusal(self, authorizations: Sequence[str | bytes]) -> str | None:
         """Return None for one `Bearer` value with a token of the file, else why not.
