@@ -46,7 +46,7 @@ def test_equal_addresses_have_one_form(given: str, normal: str) -> None:
 def test_an_address_that_can_not_be_dialled_is_refused_with_its_fault(address: str, why: str) -> None:
     with pytest.raises(ConfigError) as raised:
         MonitorClient(address, router_id="r")
-    assert repr(address) in str(raised.value)
+    assert repr(address.replace("worker@", "***@")) in str(raised.value)  # a user's name may be a secret too
     assert why in str(raised.value)
     assert "allowed are host:port and [ipv6]:port" in str(raised.value)
 
