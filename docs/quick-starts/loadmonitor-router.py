@@ -7,16 +7,16 @@ from loadmonitor_router.testing import ScriptedWorker, wire_report
 
 
 async def main() -> None:
-    """Print each change until the worker's load is fresh."""
+    """Wait until the worker's load is fresh, and print it."""
     async with ScriptedWorker() as worker, LoadMonitor(router_id="router-a") as monitor:
         monitor.reconcile([WorkerTarget(url="http://10.0.0.1:30000", reporter=worker.address)])
         stream = await worker.accept()
         await stream.acknowledge()
         await stream.report(wire_report(1))
         async for snapshot in monitor.changes():
-            load = snapshot.workers["http://10.0.0.1:30000"]
-            print(load.freshness, load.reason, load.aggregate and load.aggregate.num_waiting_reqs)
-            if load.aggregate:
+            load = snapshot.fresh_load("http://10.0.0.1:30000")  # None while it can't be acted upon
+            if load is not None and load.aggregate is not None:
+                print(load.freshness, load.aggregate.num_waiting_reqs)
                 return
 
 

@@ -81,6 +81,7 @@ elif command == "hammer":
         for rank, writer in enumerate(writers):
             writer.write(snapshot(
                 {key: n for key in arguments["keys"]}
+                | {"token_usage": 1 / n, "cache_hit_rate": 1 / n}  # shares
                 | {"dp_rank": rank, "disaggregation": ["x" * (n % 7 * 300)]}
             ))
         if n == 1:
@@ -297,9 +298,9 @@ async def test_beside_sglangs_writer_that_never_rests_no_torn_value_is_read(sgla
                     num_total_tokens=n,
                     max_total_num_tokens=n,
                     max_running_requests=n,
-                    token_usage=n,
+                    token_usage=1 / n,
                     gen_throughput=n,
-                    cache_hit_rate=n,
+                    cache_hit_rate=1 / n,
                     utilization=n,
                     prefill_uncached_tokens_total=n,
                     prefill_busy_us_total=n,
